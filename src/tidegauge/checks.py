@@ -1,0 +1,97 @@
+"""Argument checks that all speak in one form: ``Expected ..., got .... Why. What to do.``"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from fractions import Fraction
+from typing import Any
+
+from tidegauge.errors import InvalidParameter
+
+__all__ = ["exact", "integer", "shown"]
+
+_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """Return a parameter as it may appear in a message, shortened.
+
+    Examples:
+        >>> shown("1")
+        "'1'"
+    """
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def integer(name: str, value: Any, *, low: int, high: int, why: str = "") -> int:
+    """Return ``value`` as an int in ``[low, high]``, or refuse it.
+
+    Args:
+        name: The public name of the parameter, as the user typed it.
+        value: Anything with ``__index__`` except a bool.
+        low: Least value allowed.
+        high: Largest value allowed.
+        why: What goes wrong and what to do, one or two full sentences.
+
+    Raises:
+        InvalidParameter: ``value`` is not an integer in the range.
+
+    Examples:
+        >>> integer("cells", 16, low=1, high=1000)
+        16
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InvalidParameter(
+            f"Expected {name} to be an integer, got {shown(value)}. {why}".strip()
+        )
+    number = int(value)
+    if not low <= number <= high:
+        raise InvalidParameter(
+            f"Expected {name} in [{low}, {high}], got {name}={shown(number)}. {why}".strip()
+        )
+    return number
+
+
+def exact(
+    name: str, value: Any, *, above: int | None = None, below: int | None = None, why: str = ""
+) -> Fraction:
+    """Return a finite real parameter as the exact decimal that its author wrote.
+
+    A float is read by its shortest decimal form, so that ``0.1`` is one tenth and ten shares
+    of it are the whole.
+
+    Args:
+        name: The public name of the parameter, as the user typed it.
+        value: An int, float, Fraction or Decimal; not a bool, not text.
+        above: The value must be larger than this.
+        below: The value must be smaller than this.
+        why: What goes wrong and what to do.
+
+    Raises:
+        InvalidParameter: ``value`` is not a finite real number strictly inside the range.
+
+    Examples:
+        >>> exact("share", 0.1)
+        Fraction(1, 10)
+    """
+    from decimal import Decimal
+
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise InvalidParameter(f"Expected {name} to be a number, got {shown(value)}. {why}".strip())
+    if not math.isfinite(value):
+        raise InvalidParameter(f"Expected {name} to be finite, got {name}={value}. {why}".strip())
+    if isinstance(value, (numbers.Rational, Decimal)):
+        number = Fraction(value)
+    else:
+        number = Fraction(repr(float(value)))
+    if above is not None and number <= above:
+        raise InvalidParameter(
+            f"Expected {name} > {above}, got {name}={shown(value)}. {why}".strip()
+        )
+    if below is not None and number >= below:
+        raise InvalidParameter(
+            f"Expected {name} < {below}, got {name}={shown(value)}. {why}".strip()
+        )
+    return number

@@ -1,0 +1,136 @@
+"""Who is protected, and how far one protected unit can move the exact stream.
+
+The stream is ``x``: int64 of shape (steps, cells). One event adds at most ``largest`` grains
+(its contribution) to each of at most ``max_cells`` cells of one step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tidegauge.checks import integer
+from tidegauge.errors import InvalidParameter
+
+__all__ = ["Contributions", "Event", "Neighbors", "NeighboringRelation", "PrivacyUnit"]
+
+_MOST = 1 << 40
+
+
+class NeighboringRelation(Enum):
+    """When two streams count as neighbors."""
+
+    ADD_OR_REMOVE_ONE = "add_or_remove_one"
+    """The event is there, or its step has nothing of it."""
+    REPLACE_ONE = "replace_one"
+    """The event's values and cells change; its step does not."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event is protected.
+
+    Examples:
+        >>> Event().max_events
+        1
+    """
+
+    max_events = 1
+    min_separation = 0
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """An id with at most ``max_events`` events over the whole life of the stream is protected.
+
+    Args:
+        max_events: Most events of one id, over all steps and restarts.
+        min_separation: Least distance in steps between two events of one id; 0: may coincide.
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> Contributions(20).max_events
+        20
+    """
+
+    max_events: int
+    min_separation: int = 0
+
+    def __post_init__(self) -> None:
+        integer("max_events", self.max_events, low=1, high=_MOST)
+        integer("min_separation", self.min_separation, low=0, high=_MOST)
+
+
+PrivacyUnit = Event | Contributions
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """What may differ between two neighboring streams, in grains.
+
+    Args:
+        unit: Who is protected.
+        relation: When two streams are neighbors.
+        low: Least contribution of one event to one cell; at most 0.
+        high: Largest contribution of one event to one cell; at least 0.
+        max_cells: Most cells that one event touches (D_0).
+        cells: Cells of the gauge (d).
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> Neighbors(Event(), NeighboringRelation.REPLACE_ONE, 0, 1, 1, 8).event_l2_squared
+        2
+    """
+
+    unit: PrivacyUnit
+    relation: NeighboringRelation
+    low: int
+    high: int
+    max_cells: int
+    cells: int
+
+    def __post_init__(self) -> None:
+        integer("low", self.low, low=-_MOST, high=0)
+        integer("high", self.high, low=0, high=_MOST)
+        if self.low == self.high:
+            raise InvalidParameter(
+                "Expected a contribution other than zero, got low=high=0. Nothing would be "
+                "measured. Declare how much one event may add to one cell."
+            )
+        integer("cells", self.cells, low=1, high=_MOST)
+        integer("max_cells", self.max_cells, low=1, high=self.cells)
+
+    @property
+    def largest(self) -> int:
+        """D_inf: the largest absolute contribution of one event to one cell, in grains."""
+        return max(-self.low, self.high)
+
+    @property
+    def event_l1(self) -> int:
+        """How far one event's change moves its step of x, in L1 (grains)."""
+        return max(kept * span + moved * self.largest for kept, moved, span in self._changes())
+
+    @property
+    def event_l2_squared(self) -> int:
+        """The square of how far one event's change moves its step of x, in L2 (grains^2)."""
+        return max(
+            kept * span**2 + moved * self.largest**2 for kept, moved, span in self._changes()
+        )
+
+    def _changes(self) -> tuple[tuple[int, int, int], ...]:
+        """The extreme changes: cells whose value changes, cells left or entered, largest change."""
+        if self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+            return ((0, self.max_cells, 0),)
+        shared = max(0, 2 * self.max_cells - self.cells)  # two sets of cells cannot avoid sharing
+        span = self.high - self.low
+        return tuple((kept, 2 * (self.max_cells - kept), span) for kept in (shared, self.max_cells))
+
+    @property
+    def touched_cells(self) -> int:
+        """Most cells that one protected unit touches over the whole stream; at most ``cells``."""
+        each = self.max_cells * (1 if self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2)
+        return min(each * self.unit.max_events, self.cells)

@@ -1,0 +1,117 @@
+"""A strategy: a factorization ``decay = B C`` that runs step by step.
+
+::
+
+    exact x --encode--> C x --(+ noise, elsewhere)--> v --decode--> every view
+
+``encode`` is the only half that sees data; it stays in integers and its output lies on the
+lattice ``2**-lattice_bits`` grains. ``decode`` sees only the measurement ``v`` and may use floats.
+
+State is a dict of plain arrays that can be copied and stored. Both halves change the state that
+they are given, in place, and nothing else. Steps count from 0 inside this package (``first`` is
+the index of the first step of a block) and from 1 wherever a user reads them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies.decay import Decay
+
+__all__ = ["COORDINATES_PER_STEP", "Float64", "Int64", "Norm", "State", "Strategy"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+State = dict[str, NDArray[Any]]
+
+COORDINATES_PER_STEP = 64
+"""A row of the measurement has the number ``step * 64 + level``: unique, and never reused."""
+
+
+class Norm(Enum):
+    """In which norm a strategy's sensitivity is charged."""
+
+    L1 = "L1"  # discrete Laplace noise, pure epsilon-DP
+    L2 = "L2"  # rounded Gaussian noise, Gaussian DP
+
+
+class Strategy(ABC):
+    """A factorization run step by step; subclasses are frozen dataclasses and final."""
+
+    lattice_bits: int
+
+    @property
+    @abstractmethod
+    def norms(self) -> frozenset[Norm]:
+        """The norms, and so the noise, under which this strategy is proved private."""
+
+    @property
+    @abstractmethod
+    def hard_end(self) -> int | None:
+        """Number of steps beyond which the sensitivity would fail; None: it holds for ever."""
+
+    @property
+    @abstractmethod
+    def absolute_gain(self) -> Fraction:
+        """An upper bound on ``max_t sum_s |C_ts|``: how far ``C x`` can grow, in grains a grain."""
+
+    @abstractmethod
+    def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
+        """How far ``C x`` can move when one privacy unit changes, in lattice units, rounded up."""
+
+    @abstractmethod
+    def init_encoder(self, cells: int) -> State:
+        """The private state before the first step."""
+
+    @abstractmethod
+    def encode(self, state: State, x: Int64, first: int) -> Int64:
+        """Encode a block of exact totals, shape (steps, cells), C-contiguous int64 in grains.
+
+        Returns:
+            The exact coordinates, shape (rows, cells), C-contiguous, in lattice units. The array
+            belongs to the caller (noise is added to it in place).
+        """
+
+    @abstractmethod
+    def coordinates(self, first: int, steps: int) -> Int64:
+        """The numbers ``step * 64 + level`` of the rows of ``encode``, shape (rows,); public."""
+
+    @abstractmethod
+    def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
+        """The public state before the first step."""
+
+    @abstractmethod
+    def decode(
+        self, state: State, views: Sequence[Decay], measured: Int64, first: int, out: Float64
+    ) -> None:
+        """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
+
+    @abstractmethod
+    def variance_gain(self, view: Decay, steps: Int64) -> Float64:
+        """Variance of a view at each of ``steps`` (counted from 1) over the noise's variance.
+
+        In grains^2 for noise of variance 1 lattice unit^2.
+        """
+
+    @abstractmethod
+    def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
+        """The law of a view's noise at ``step`` (from 1): weights and how often each occurs.
+
+        The noise is the sum of ``count`` independent draws times ``weight``, in grains for draws
+        in lattice units. Weights below 1e-12 of the largest may be left out.
+        """
+
+    @abstractmethod
+    def matrices(self, steps: int) -> tuple[Float64, Float64]:
+        """``(C, C^+)``: C of shape (rows, steps) in grains, and the decoder of the step view.
+
+        Both materialised by running the strategy's own code; for tests and for study.
+        """

@@ -1,4 +1,4 @@
-"""Argument checks that all speak in one form: ``Expected ..., got .... Why. What to do.``"""
+"""Argument checks that all speak in one form: Expected what, got what, why, what to do."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The gauge: where noise meets data, in one function."""

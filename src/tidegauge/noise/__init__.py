@@ -1,0 +1,1 @@
+"""Exact noise on the integers, and the one door to random bits."""

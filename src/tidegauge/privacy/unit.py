@@ -12,7 +12,7 @@ from enum import Enum
 from tidegauge.checks import integer
 from tidegauge.errors import InvalidParameter
 
-__all__ = ["Contributions", "Event", "Neighbors", "NeighboringRelation", "PrivacyUnit"]
+__all__ = ["Contributions", "Event", "NeighboringRelation", "Neighbors", "PrivacyUnit"]
 
 _MOST = 1 << 40
 

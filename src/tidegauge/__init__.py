@@ -1,0 +1,1 @@
+"""Live statistics from sensitive event streams under one differential-privacy guarantee."""

@@ -1,17 +1,5 @@
 r"""Conversions between guarantees, each rounded to the safe side.
 
-The exact curve of mu-GDP is
-
-.. math:: \delta(\varepsilon) = \Phi(-a) - e^\varepsilon \Phi(-b),
-          \quad a = \varepsilon/\mu - \mu/2, \quad b = a + \mu,
-
-(Balle and Wang 2018, Theorem 8; Dong, Roth and Su 2022, Corollary 2.13). As printed it cancels.
-Since :math:`e^\varepsilon \varphi(b) = \varphi(a)`, it is the integral of a positive function,
-
-.. math:: \delta = \varphi(a) \int_0^\infty e^{-a s - s^2/2} (1 - e^{-\mu s})\, ds,
-
-which is evaluated to about 13 digits at any delta, with nothing but ``math``.
-
 Searches keep a margin of 1e-10 (1 + ln 1/delta) in ln delta, far above that numerical error, and
 take the safe end of their bracket: a mu that may be spent is rounded down, an epsilon that is
 claimed is rounded up, to twelve digits.
@@ -20,14 +8,23 @@ claimed is rounded up, to twelve digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from tidegauge.checks import integer
-from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.curve import log_gaussian_delta, log_normal, mills_ratio
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, Number, PureDP
+from tidegauge.privacy.rounding import (
+    ceil_decimal,
+    floor_decimal,
+    largest,
+    least,
+    log_fraction,
+    minimiser,
+    sqrt_down,
+    sqrt_up,
+)
 
 __all__ = [
     "KEvents",
@@ -48,34 +45,7 @@ __all__ = [
     "sqrt_up",
 ]
 
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-_STEP = 0.125  # of the trapezoidal rule in log s: error near 1e-15 (strip of half-width pi/4)
 _MARGIN = 1e-10
-_DIGITS = 12
-
-
-def log_gaussian_delta(mu: float, epsilon: float) -> float:
-    """Return ln delta of mu-GDP at epsilon, to an absolute error below 1e-11 (1 + ln 1/delta).
-
-    Args:
-        mu: Above 0.
-        epsilon: At least 0.
-
-    Examples:
-        >>> round(log_gaussian_delta(1.0, 1.0), 6)
-        -2.064066
-    """
-    a = epsilon / mu - mu / 2
-    if a <= -1:  # delta is above 0.6: the printed form loses nothing
-        return math.log(math.erfc(a / math.sqrt(2)) / 2 - math.exp(_log_normal(a)) * _mills(a + mu))
-    scale = 1 / (1 + abs(a))
-    low = 0.5 * math.log(scale * min(scale, 1 / mu)) - 21  # the rest is below e^-42 of the whole
-    high = math.log(min(12.0, 50 / a if a > 0 else 12.0))
-    total = 0.0
-    for i in range(math.floor((high - low) / _STEP) + 1):
-        s = math.exp(low + i * _STEP)
-        total += math.exp(-a * s - s * s / 2) * -math.expm1(-mu * s) / mu * s
-    return _log_normal(a) + math.log(mu) + math.log(total * _STEP)
 
 
 def gaussian_delta(mu: Number, epsilon: Number) -> float:
@@ -107,9 +77,9 @@ def mu_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
     """
     promise = ApproxDP(epsilon, delta)
     eps = float(promise.epsilon)
-    goal = _log(promise.delta)
+    goal = log_fraction(promise.delta)
     goal -= _MARGIN * (1 - goal)
-    return _floor(_largest(lambda mu: log_gaussian_delta(mu, eps) <= goal))
+    return floor_decimal(largest(lambda mu: log_gaussian_delta(mu, eps) <= goal))
 
 
 def epsilon_from_mu(mu: Number, delta: Number) -> Fraction:
@@ -130,11 +100,11 @@ def epsilon_from_mu(mu: Number, delta: Number) -> Fraction:
         6.17393504704
     """
     loss = float(GaussianDP(mu).mu)
-    goal = _log(ApproxDP(1, delta).delta)
+    goal = log_fraction(ApproxDP(1, delta).delta)
     goal -= _MARGIN * (1 - goal)
     if log_gaussian_delta(loss, 0.0) <= goal:
         return Fraction(0)
-    return _ceil(_least(lambda eps: log_gaussian_delta(loss, eps) <= goal))
+    return ceil_decimal(least(lambda eps: log_gaussian_delta(loss, eps) <= goal))
 
 
 def mu_from_rho(rho: Number) -> Fraction:
@@ -162,9 +132,11 @@ def mu_from_pure(epsilon: Number) -> Fraction:
     eps = float(PureDP(epsilon).epsilon)
     if eps < 2:
         middle = math.tanh(eps / 2) * (1 + 1e-13)
-        return _ceil(_least(lambda mu: math.erf(mu / math.sqrt(8)) >= middle))
+        return ceil_decimal(least(lambda mu: math.erf(mu / math.sqrt(8)) >= middle))
     tail = -(eps + math.log1p(math.exp(-eps))) * (1 + 1e-13)
-    return _ceil(_least(lambda mu: _log_normal(mu / 2) + math.log(_mills(mu / 2)) <= tail))
+    return ceil_decimal(
+        least(lambda mu: log_normal(mu / 2) + math.log(mills_ratio(mu / 2)) <= tail)
+    )
 
 
 def pure_from_mu(mu: Number) -> Fraction:
@@ -177,10 +149,10 @@ def pure_from_mu(mu: Number) -> Fraction:
         True
     """
     half = float(GaussianDP(mu).mu) / 2
-    tail = _log_normal(half) + math.log(_mills(half))  # ln Q(half)
+    tail = log_normal(half) + math.log(mills_ratio(half))  # ln Q(half)
     if half < 1:  # both logarithms are near ln 1/2; their difference is 2 artanh(erf)
-        return _floor(2 * math.atanh(math.erf(half / math.sqrt(2))) * (1 - 1e-12))
-    return _floor((math.log1p(-math.exp(tail)) - tail) * (1 - 1e-12))
+        return floor_decimal(2 * math.atanh(math.erf(half / math.sqrt(2))) * (1 - 1e-12))
+    return floor_decimal((math.log1p(-math.exp(tail)) - tail) * (1 - 1e-12))
 
 
 def rho_from_mu(mu: Number) -> Fraction:
@@ -233,15 +205,15 @@ def epsilon_from_rho(rho: Number, delta: Number) -> Fraction:
         Canonne, Kamath and Steinke (2020), Proposition 12.
     """
     loss = float(ZCDP(rho).rho)
-    log_delta = _log(ApproxDP(1, delta).delta)
+    log_delta = log_fraction(ApproxDP(1, delta).delta)
 
     def claim(u: float) -> float:
         gap = math.exp(u)  # alpha - 1
         return (1 + gap) * loss - (math.log1p(gap) + log_delta) / gap - math.log1p(1 / gap)
 
-    best = claim(_minimiser(claim, -30.0, 60.0))
+    best = claim(minimiser(claim, -30.0, 60.0))
     # Each term carries a relative error near 1e-15; none is larger than the sum of their sizes.
-    return _ceil(best + 1e-12 * (abs(best) + 1e-3)) if best > 0 else Fraction(0)
+    return ceil_decimal(best + 1e-12 * (abs(best) + 1e-3)) if best > 0 else Fraction(0)
 
 
 def rho_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
@@ -252,7 +224,9 @@ def rho_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
         0.0149730576735
     """
     promise = ApproxDP(epsilon, delta)
-    return _floor(_largest(lambda rho: epsilon_from_rho(rho, promise.delta) <= promise.epsilon))
+    return floor_decimal(
+        largest(lambda rho: epsilon_from_rho(rho, promise.delta) <= promise.epsilon)
+    )
 
 
 @dataclass(frozen=True)
@@ -307,108 +281,5 @@ def _k_events(guarantee: Guarantee, delta: Fraction, k: int) -> KEvents:
         return KEvents(k, epsilon_from_rho(k**2 * guarantee.rho, delta), delta)
     one = float(guarantee.epsilon)
     log_sum = (k - 1) * one + math.log(-math.expm1(-k * one) / -math.expm1(-one))
-    log_delta = min(0.0, _log(guarantee.delta) + log_sum + 1e-9)
-    return KEvents(k, k * guarantee.epsilon, min(Fraction(1), _ceil(math.exp(log_delta))))
-
-
-def sqrt_down(value: Fraction) -> Fraction:
-    """Return the square root: exact if it is rational, else below it by a factor under 1 + 2^-63.
-
-    Examples:
-        >>> sqrt_down(Fraction(9, 4)), 2 - sqrt_down(Fraction(2)) ** 2 > 0
-        (Fraction(3, 2), True)
-    """
-    return _root(value, 0)
-
-
-def sqrt_up(value: Fraction) -> Fraction:
-    """Return the square root: exact if it is rational, else above it by a factor under 1 + 2^-63.
-
-    Examples:
-        >>> sqrt_up(Fraction(9, 4)), sqrt_up(Fraction(2)) ** 2 - 2 > 0
-        (Fraction(3, 2), True)
-    """
-    return _root(value, 1)
-
-
-def _root(value: Fraction, up: int) -> Fraction:
-    """Integer square root of a scaled fraction, plus ``up`` units if it is not exact."""
-    if value < 0:
-        raise InvalidParameter(
-            f"Expected a number >= 0, got {float(value):.3g}. It has no square root. Report this."
-        )
-    top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
-    if top**2 == value.numerator and bottom**2 == value.denominator:
-        return Fraction(top, bottom)
-    bits = value.denominator.bit_length() - value.numerator.bit_length()
-    shift = max(0, 65 + bits // 2)
-    return Fraction(
-        math.isqrt((value.numerator << 2 * shift) // value.denominator) + up, 1 << shift
-    )
-
-
-def _log_normal(x: float) -> float:
-    """Logarithm of the standard normal density."""
-    return -x * x / 2 - _HALF_LOG_2PI
-
-
-def _mills(x: float) -> float:
-    """Upper tail over density of the standard normal law, x > -6, to about 1e-14."""
-    if x < 5:
-        return math.erfc(x / math.sqrt(2)) / 2 / math.exp(_log_normal(x))
-    fraction = x
-    for k in range(80, 0, -1):
-        fraction = x + k / fraction
-    return 1 / fraction
-
-
-def _log(value: Fraction) -> float:
-    """Natural logarithm of a positive fraction of any size, near 1 too."""
-    if Fraction(1, 2) < value < 2:
-        return math.log1p(value - 1)
-    return math.log(value.numerator) - math.log(value.denominator)
-
-
-def _largest(holds: Callable[[float], bool]) -> float:
-    """The largest x > 0 that holds, for a property that holds up to a point; the safe end."""
-    low = 1.0
-    while not holds(low):
-        low /= 2
-    high = 2 * low
-    while holds(high):
-        low, high = high, 2 * high
-    while high - low > 1e-14 * low and low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
-def _least(holds: Callable[[float], bool]) -> float:
-    """The least x > 0 that holds, for a property that holds from a point on; the safe end."""
-    high = 1.0
-    while not holds(high):
-        high *= 2
-    low = high / 2
-    while low > 0 and holds(low):
-        low, high = low / 2, low
-    while high - low > 1e-14 * high and low < (middle := (low + high) / 2) < high:
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def _minimiser(function: Callable[[float], float], low: float, high: float) -> float:
-    """A point near the minimum of a unimodal function, by golden section."""
-    ratio = (math.sqrt(5) - 1) / 2
-    for _ in range(80):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, right) if function(left) <= function(right) else (left, high)
-    return (low + high) / 2
-
-
-def _floor(value: float) -> Fraction:
-    """The largest decimal of twelve digits that is not above the value."""
-    return Fraction(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(Decimal(value)))
-
-
-def _ceil(value: float) -> Fraction:
-    """The least decimal of twelve digits that is not below the value."""
-    return Fraction(Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(Decimal(value)))
+    log_delta = min(0.0, log_fraction(guarantee.delta) + log_sum + 1e-9)
+    return KEvents(k, k * guarantee.epsilon, min(Fraction(1), ceil_decimal(math.exp(log_delta))))

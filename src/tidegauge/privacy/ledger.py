@@ -1,14 +1,6 @@
 r"""The ledger: what each gauge costs, what is left, and nothing beyond it.
 
-A ledger keeps one account in one currency, in exact fractions:
-
-=================  ===========================  ==========================================
-currency           a Gaussian gauge costs       a pure gauge costs
-=================  ===========================  ==========================================
-``epsilon``        refused                      epsilon
-``rho`` (zCDP)     mu^2 / 2                     epsilon^2 / 2
-``mu^2`` (GDP)     mu^2                         (2 Phi^-1(e^eps / (1 + e^eps)))^2
-=================  ===========================  ==========================================
+A ledger keeps one account in one currency (see ``costs.py``), in exact fractions.
 
 PureDP, ZCDP and GaussianDP have one currency each. An (epsilon, delta) guarantee could be met in
 any of the three; its ledger settles on one with its first charge (all gauges Gaussian: mu^2; all
@@ -19,23 +11,19 @@ whole plan at once. Proof: ``docs/proofs/ledger.md``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.conversion import (
     mu_from_epsilon_delta,
-    mu_from_pure,
-    pure_from_mu,
     rho_from_epsilon_delta,
-    sqrt_down,
     sqrt_up,
 )
+from tidegauge.privacy.costs import Cost, Currency, GaussianCost, PureCost, dp_event, price, share
 from tidegauge.privacy.guarantee import (
     ZCDP,
     ApproxDP,
@@ -49,81 +37,6 @@ from tidegauge.privacy.guarantee import (
 __all__ = ["Charge", "Cost", "Currency", "GaussianCost", "Ledger", "PureCost"]
 
 
-class Currency(Enum):
-    """What a ledger counts in."""
-
-    EPSILON = "epsilon"
-    RHO = "rho"
-    MU_SQUARED = "mu^2"
-
-
-@final
-@dataclass(frozen=True, init=False)
-class GaussianCost:
-    r"""What one gauge with rounded Gaussian noise spends: it is mu-GDP.
-
-    Args:
-        mu_squared: The square of mu; above 0. The square is kept because squares add exactly.
-
-    Raises:
-        InvalidParameter: Not a finite number above 0.
-
-    Examples:
-        >>> GaussianCost(Fraction(1, 4)).mu
-        Fraction(1, 2)
-    """
-
-    mu_squared: Fraction
-
-    def __init__(self, mu_squared: Number) -> None:
-        object.__setattr__(self, "mu_squared", exact("mu_squared", mu_squared, above=0))
-
-    @property
-    def mu(self) -> Fraction:
-        """The root, rounded down: noise of scale sensitivity / mu (rounded up) is enough."""
-        return sqrt_down(self.mu_squared)
-
-    def event(self) -> dict[str, Any]:
-        """The cost as a ``GaussianDpEvent``: noise scale over L2 sensitivity, rounded down."""
-        multiplier = math.nextafter(float(sqrt_down(1 / self.mu_squared)), 0)
-        return _event("GaussianDpEvent", noise_multiplier=multiplier)
-
-
-@final
-@dataclass(frozen=True, init=False)
-class PureCost:
-    r"""What one gauge with discrete Laplace noise spends: it is epsilon-DP.
-
-    Args:
-        epsilon: Above 0.
-
-    Raises:
-        InvalidParameter: Not a finite number above 0.
-
-    Examples:
-        >>> PureCost(0.5).epsilon
-        Fraction(1, 2)
-    """
-
-    epsilon: Fraction
-
-    def __init__(self, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon", exact("epsilon", epsilon, above=0))
-
-    def event(self) -> dict[str, Any]:
-        r"""The cost as randomised response, the worst of all epsilon-DP mechanisms.
-
-        Not a ``LaplaceDpEvent``: discrete Laplace noise tells more than continuous noise of the
-        same epsilon (at epsilon 1 and a shift by one lattice unit a total variation of 0.462
-        against 0.393), so that an accountant of privacy losses would claim too much.
-        """
-        parameter = 2 / (1 + math.exp(self.epsilon)) if self.epsilon < 700 else 0.0
-        return _event(
-            "RandomizedResponseDpEvent", noise_parameter=parameter * (1 - 1e-12), num_buckets=2
-        )
-
-
-Cost = GaussianCost | PureCost
 _AnyCost = TypeVar("_AnyCost", GaussianCost, PureCost)
 
 
@@ -242,7 +155,7 @@ class Ledger:
                 total=_capacity(self._guarantee, currency),
             )
         whole = sum(parts)
-        return tuple(kind(_share(left * part / whole, kind, currency)) for part in parts)
+        return tuple(kind(share(left * part / whole, kind, currency)) for part in parts)
 
     def charge(self, costs: Mapping[str, Cost]) -> None:
         """Charge gauges, all of them or none.
@@ -274,7 +187,7 @@ class Ledger:
         kinds: set[type[Cost]] = {type(cost) for cost in costs.values()}
         currency = self._currency or _settled(kinds)
         _refuse_unproven(kinds, currency, self._guarantee)
-        needed = sum((_price(cost, currency) for cost in costs.values()), Fraction(0))
+        needed = sum((price(cost, currency) for cost in costs.values()), Fraction(0))
         left = _capacity(self._guarantee, currency) - self._spent
         if needed > left:
             raise _exceeded(needed, left, self._guarantee, currency)
@@ -320,12 +233,7 @@ class Ledger:
             >>> [event["class_name"] for event in ledger.events()["events"]]
             ['GaussianDpEvent']
         """
-        return _event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
-
-
-def _event(class_name: str, **fields: Any) -> dict[str, Any]:
-    """The fields of a dp_accounting event's named tuple."""
-    return {"module_name": "dp_accounting.dp_event", "class_name": class_name, **fields}
+        return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
 
 
 def _own_currency(guarantee: Guarantee) -> Currency | None:
@@ -364,32 +272,9 @@ def _capacity(guarantee: Guarantee, currency: Currency) -> Fraction:
             return mu_from_epsilon_delta(epsilon, delta) ** 2
 
 
-def _price(cost: Cost, currency: Currency) -> Fraction:
-    """What a cost takes from an account, never below the truth."""
-    if isinstance(cost, GaussianCost):
-        return cost.mu_squared / 2 if currency is Currency.RHO else cost.mu_squared
-    if currency is Currency.EPSILON:
-        return cost.epsilon
-    return cost.epsilon**2 / 2 if currency is Currency.RHO else mu_from_pure(cost.epsilon) ** 2
-
-
-def _share(amount: Fraction, kind: type[Cost], currency: Currency) -> Fraction:
-    """The parameter of a cost that takes at most ``amount`` from an account."""
-    if kind is GaussianCost:
-        return 2 * amount if currency is Currency.RHO else amount
-    if currency is Currency.EPSILON:
-        return amount
-    if currency is Currency.RHO:
-        return sqrt_down(2 * amount)
-    epsilon = pure_from_mu(sqrt_down(amount))
-    while mu_from_pure(epsilon) ** 2 > amount:  # both are rounded in their last digits
-        epsilon *= 1 - Fraction(1, 10**11)
-    return epsilon
-
-
 def _sum(charges: Sequence[Charge], currency: Currency) -> Fraction:
     """What charges take from an account."""
-    return sum((_price(charge.cost, currency) for charge in charges), Fraction(0))
+    return sum((price(charge.cost, currency) for charge in charges), Fraction(0))
 
 
 def _refuse_unproven(kinds: set[type[Cost]], currency: Currency, guarantee: Guarantee) -> None:
@@ -409,8 +294,8 @@ def _exceeded(
     total = _capacity(guarantee, currency)
     return BudgetExceeded(
         f"Expected charges within {guarantee!r}, got {currency.value}={rounded_up(needed)}: "
-        f"{float(left):.6g} is left of {float(total):.6g}, which is {rounded_up(needed - left)} too "
-        "little. Together they would exceed what was promised. Give the gauges smaller shares, "
+        f"{float(left):.6g} is left of {float(total):.6g}, {rounded_up(needed - left)} too little. "
+        "Together they would exceed what was promised. Give the gauges smaller shares, "
         "or publish fewer of them.",
         needed=needed,
         left=left,

@@ -17,6 +17,8 @@ parameters, never a value of the data.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 __all__ = [
     "BudgetExceeded",
     "InvalidInput",
@@ -42,7 +44,25 @@ class InvalidInput(TidegaugeError, ValueError):
 
 
 class BudgetExceeded(TidegaugeError):
-    """A charge does not fit into what is left of the guarantee; nothing was charged."""
+    """A charge does not fit into what is left of the guarantee; nothing was charged.
+
+    Attributes:
+        needed: What the charge takes, in the ledger's currency.
+        left: What is left.
+        total: What the guarantee allows altogether.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        needed: Fraction = Fraction(0),
+        left: Fraction = Fraction(0),
+        total: Fraction = Fraction(0),
+    ) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.left = left
+        self.total = total
 
 
 class UnsupportedCombination(TidegaugeError):

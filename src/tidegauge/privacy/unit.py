@@ -9,10 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tidegauge.checks import integer
+from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 
-__all__ = ["Contributions", "Event", "NeighboringRelation", "Neighbors", "PrivacyUnit"]
+__all__ = [
+    "Contributions",
+    "Event",
+    "NeighboringRelation",
+    "Neighbors",
+    "PrivacyUnit",
+    "relation_of",
+    "unit_of",
+]
 
 _MOST = 1 << 40
 
@@ -64,6 +72,55 @@ class Contributions:
 
 
 PrivacyUnit = Event | Contributions
+
+
+def unit_of(unit: object) -> PrivacyUnit:
+    """Return the privacy unit that a user named; there is no default.
+
+    Args:
+        unit: ``"event"``, or a unit.
+
+    Raises:
+        InvalidParameter: It is not a unit.
+
+    Examples:
+        >>> unit_of("event"), unit_of(Contributions(20))
+        (Event(), Contributions(max_events=20, min_separation=0))
+    """
+    if isinstance(unit, PrivacyUnit):
+        return unit
+    if isinstance(unit, str) and unit == "event":
+        return Event()
+    raise InvalidParameter(
+        f"Expected unit to say who is protected, got {shown(unit)}. There is no default: a promise "
+        'for one event is far weaker than one for a person with many. Write unit="event", or '
+        "unit=Contributions(20) for an id with at most 20 events over the whole stream."
+    )
+
+
+def relation_of(relation: object) -> NeighboringRelation:
+    """Return the neighboring relation of this name.
+
+    Args:
+        relation: ``"add_or_remove_one"`` or ``"replace_one"``, or a relation.
+
+    Raises:
+        InvalidParameter: There is no such relation.
+
+    Examples:
+        >>> relation_of("replace_one")
+        <NeighboringRelation.REPLACE_ONE: 'replace_one'>
+    """
+    if isinstance(relation, NeighboringRelation):
+        return relation
+    for known in NeighboringRelation:
+        if isinstance(relation, str) and relation == known.value:
+            return known
+    raise InvalidParameter(
+        f"Expected neighboring_relation to be known, got {shown(relation)}. It decides how far "
+        'one event can move the exact stream. Write "add_or_remove_one" (the event is there or '
+        'not) or "replace_one" (its values and cells change, its step does not).'
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,285 @@
+r"""Conversions between guarantees, each rounded to the safe side.
+
+Searches keep a margin of 1e-10 (1 + ln 1/delta) in ln delta, far above that numerical error, and
+take the safe end of their bracket: a mu that may be spent is rounded down, an epsilon that is
+claimed is rounded up, to twelve digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tidegauge.checks import integer
+from tidegauge.privacy.curve import log_gaussian_delta, log_normal, mills_ratio
+from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, Number, PureDP
+from tidegauge.privacy.rounding import (
+    ceil_decimal,
+    floor_decimal,
+    largest,
+    least,
+    log_fraction,
+    minimiser,
+    sqrt_down,
+    sqrt_up,
+)
+
+__all__ = [
+    "KEvents",
+    "epsilon_from_mu",
+    "epsilon_from_rho",
+    "gaussian_delta",
+    "k_event_table",
+    "log_gaussian_delta",
+    "mu_from_epsilon_delta",
+    "mu_from_pure",
+    "mu_from_rho",
+    "pure_from_mu",
+    "rho_from_bounded_range",
+    "rho_from_epsilon_delta",
+    "rho_from_mu",
+    "rho_from_pure",
+    "sqrt_down",
+    "sqrt_up",
+]
+
+_MARGIN = 1e-10
+
+
+def gaussian_delta(mu: Number, epsilon: Number) -> float:
+    """Return delta of mu-GDP at epsilon; for reading, not for a claim (rounded to nearest).
+
+    Examples:
+        >>> round(gaussian_delta(1, 1), 6)
+        0.126937
+    """
+    return math.exp(log_gaussian_delta(float(mu), float(epsilon)))
+
+
+def mu_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
+    r"""Return the largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down.
+
+    Guarantee:
+        The exact curve of the returned mu lies at or below delta at epsilon.
+
+    Args:
+        epsilon: Above 0.
+        delta: Above 0 and below 1.
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> float(mu_from_epsilon_delta(1, 1e-9))
+        0.181974807283
+    """
+    promise = ApproxDP(epsilon, delta)
+    eps = float(promise.epsilon)
+    goal = log_fraction(promise.delta)
+    goal -= _MARGIN * (1 - goal)
+    return floor_decimal(largest(lambda mu: log_gaussian_delta(mu, eps) <= goal))
+
+
+def epsilon_from_mu(mu: Number, delta: Number) -> Fraction:
+    """Return the least epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up.
+
+    Args:
+        mu: Above 0.
+        delta: Above 0 and below 1.
+
+    Returns:
+        The epsilon; 0 if delta alone covers everything.
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> float(epsilon_from_mu(1, 1e-9))
+        6.17393504704
+    """
+    loss = float(GaussianDP(mu).mu)
+    goal = log_fraction(ApproxDP(1, delta).delta)
+    goal -= _MARGIN * (1 - goal)
+    if log_gaussian_delta(loss, 0.0) <= goal:
+        return Fraction(0)
+    return ceil_decimal(least(lambda eps: log_gaussian_delta(loss, eps) <= goal))
+
+
+def mu_from_rho(rho: Number) -> Fraction:
+    """Return the mu of a composition of Gaussian mechanisms that is rho-zCDP, rounded down.
+
+    Only for Gaussian mechanisms: rho-zCDP in general is not sqrt(2 rho)-GDP.
+
+    Examples:
+        >>> mu_from_rho(0.5)
+        Fraction(1, 1)
+    """
+    return sqrt_down(2 * ZCDP(rho).rho)
+
+
+def mu_from_pure(epsilon: Number) -> Fraction:
+    r"""Return the mu for which every epsilon-DP mechanism is mu-GDP, rounded up.
+
+    It is :math:`2 \Phi^{-1}(e^\varepsilon / (1 + e^\varepsilon))`, attained by randomised
+    response (Dong, Roth and Su 2022, Appendix A); mu = epsilon would be too small.
+
+    Examples:
+        >>> float(mu_from_pure(1))
+        1.23203538535
+    """
+    eps = float(PureDP(epsilon).epsilon)
+    if eps < 2:
+        middle = math.tanh(eps / 2) * (1 + 1e-13)
+        return ceil_decimal(least(lambda mu: math.erf(mu / math.sqrt(8)) >= middle))
+    tail = -(eps + math.log1p(math.exp(-eps))) * (1 + 1e-13)
+    return ceil_decimal(
+        least(lambda mu: log_normal(mu / 2) + math.log(mills_ratio(mu / 2)) <= tail)
+    )
+
+
+def pure_from_mu(mu: Number) -> Fraction:
+    r"""Return the largest epsilon whose every mechanism is mu-GDP, rounded down.
+
+    The inverse of :func:`mu_from_pure`: :math:`\ln \Phi(\mu/2) - \ln \Phi(-\mu/2)`.
+
+    Examples:
+        >>> float(pure_from_mu(1.2320604)) <= 1.0001
+        True
+    """
+    half = float(GaussianDP(mu).mu) / 2
+    tail = log_normal(half) + math.log(mills_ratio(half))  # ln Q(half)
+    if half < 1:  # both logarithms are near ln 1/2; their difference is 2 artanh(erf)
+        return floor_decimal(2 * math.atanh(math.erf(half / math.sqrt(2))) * (1 - 1e-12))
+    return floor_decimal((math.log1p(-math.exp(tail)) - tail) * (1 - 1e-12))
+
+
+def rho_from_mu(mu: Number) -> Fraction:
+    """Return mu^2 / 2: mu-GDP is rho-zCDP.
+
+    Examples:
+        >>> rho_from_mu(1)
+        Fraction(1, 2)
+    """
+    return GaussianDP(mu).mu ** 2 / 2
+
+
+def rho_from_pure(epsilon: Number) -> Fraction:
+    """Return epsilon^2 / 2: pure epsilon-DP is rho-zCDP (Bun and Steinke 2016, Prop. 1.4).
+
+    Examples:
+        >>> rho_from_pure(1)
+        Fraction(1, 2)
+    """
+    return PureDP(epsilon).epsilon ** 2 / 2
+
+
+def rho_from_bounded_range(epsilon: Number) -> Fraction:
+    """Return epsilon^2 / 8: an epsilon-bounded-range mechanism is rho-zCDP.
+
+    Examples:
+        >>> rho_from_bounded_range(1)
+        Fraction(1, 8)
+
+    References:
+        Cesar and Rogers (2021), Lemma 3.4: the exponential mechanism and noisy maxima.
+    """
+    return PureDP(epsilon).epsilon ** 2 / 8
+
+
+def epsilon_from_rho(rho: Number, delta: Number) -> Fraction:
+    r"""Return an epsilon for which rho-zCDP implies (epsilon, delta)-DP, rounded up.
+
+    .. math:: \min_{\alpha > 1} \alpha\rho + \frac{\ln(1/(\alpha\delta))}{\alpha - 1}
+              + \ln(1 - 1/\alpha)
+
+    Guarantee:
+        Every alpha gives a valid epsilon, so an imprecise search costs accuracy, never privacy.
+
+    Examples:
+        >>> float(epsilon_from_rho(0.5, 1e-9))
+        6.47407002074
+
+    References:
+        Canonne, Kamath and Steinke (2020), Proposition 12.
+    """
+    loss = float(ZCDP(rho).rho)
+    log_delta = log_fraction(ApproxDP(1, delta).delta)
+
+    def claim(u: float) -> float:
+        gap = math.exp(u)  # alpha - 1
+        return (1 + gap) * loss - (math.log1p(gap) + log_delta) / gap - math.log1p(1 / gap)
+
+    best = claim(minimiser(claim, -30.0, 60.0))
+    # Each term carries a relative error near 1e-15; none is larger than the sum of their sizes.
+    return ceil_decimal(best + 1e-12 * (abs(best) + 1e-3)) if best > 0 else Fraction(0)
+
+
+def rho_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
+    """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP, rounded down.
+
+    Examples:
+        >>> float(rho_from_epsilon_delta(1, 1e-9))
+        0.0149730576735
+    """
+    promise = ApproxDP(epsilon, delta)
+    return floor_decimal(
+        largest(lambda rho: epsilon_from_rho(rho, promise.delta) <= promise.epsilon)
+    )
+
+
+@dataclass(frozen=True)
+class KEvents:
+    """What a guarantee for one event means for somebody with ``events`` events.
+
+    Args:
+        events: How many events differ.
+        epsilon: The epsilon that holds for all of them together, rounded up.
+        delta: The delta beside it; 0 for pure epsilon-DP.
+    """
+
+    events: int
+    epsilon: Fraction
+    delta: Fraction
+
+
+def k_event_table(
+    guarantee: Guarantee, delta: Number, ks: Sequence[int] = (2, 5, 10, 20, 50)
+) -> tuple[KEvents, ...]:
+    """Return what a guarantee for one event means for k events of the same person.
+
+    Gaussian: k mu, by the exact curve. Pure: k epsilon. zCDP: k^2 rho. (epsilon, delta): k epsilon
+    and delta (e^(k eps) - 1) / (e^eps - 1), which soon promises nothing: give the Gaussian spend
+    behind it if there is one.
+
+    Args:
+        guarantee: What was promised, or better what was spent, for one event.
+        delta: At which delta a Gaussian or zCDP spend is read.
+        ks: Numbers of events.
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> [(row.events, float(row.epsilon)) for row in k_event_table(PureDP(0.5), 1e-9, (2, 10))]
+        [(2, 1.0), (10, 5.0)]
+    """
+    for k in ks:
+        integer("ks", k, low=1, high=1 << 40)
+    delta = ApproxDP(1, delta).delta
+    return tuple(_k_events(guarantee, delta, k) for k in ks)
+
+
+def _k_events(guarantee: Guarantee, delta: Fraction, k: int) -> KEvents:
+    """One row of the table; the parameters may leave the range that one guarantee may have."""
+    if isinstance(guarantee, PureDP):
+        return KEvents(k, k * guarantee.epsilon, Fraction(0))
+    if isinstance(guarantee, GaussianDP):
+        return KEvents(k, epsilon_from_mu(k * guarantee.mu, delta), delta)
+    if isinstance(guarantee, ZCDP):
+        return KEvents(k, epsilon_from_rho(k**2 * guarantee.rho, delta), delta)
+    one = float(guarantee.epsilon)
+    log_sum = (k - 1) * one + math.log(-math.expm1(-k * one) / -math.expm1(-one))
+    log_delta = min(0.0, log_fraction(guarantee.delta) + log_sum + 1e-9)
+    return KEvents(k, k * guarantee.epsilon, min(Fraction(1), ceil_decimal(math.exp(log_delta))))

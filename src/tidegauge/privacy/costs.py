@@ -1,0 +1,128 @@
+"""What one gauge spends, and what that takes from an account in each currency.
+
+=================  ===========================  ==========================================
+currency           a Gaussian gauge costs       a pure gauge costs
+=================  ===========================  ==========================================
+``epsilon``        refused                      epsilon
+``rho`` (zCDP)     mu^2 / 2                     epsilon^2 / 2
+``mu^2`` (GDP)     mu^2                         (2 Phi^-1(e^eps / (1 + e^eps)))^2
+=================  ===========================  ==========================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, final
+
+from tidegauge.checks import exact
+from tidegauge.privacy.conversion import mu_from_pure, pure_from_mu, sqrt_down
+from tidegauge.privacy.guarantee import Number
+
+__all__ = ["Cost", "Currency", "GaussianCost", "PureCost", "dp_event", "price", "share"]
+
+
+class Currency(Enum):
+    """What a ledger counts in."""
+
+    EPSILON = "epsilon"
+    RHO = "rho"
+    MU_SQUARED = "mu^2"
+
+
+@final
+@dataclass(frozen=True, init=False)
+class GaussianCost:
+    r"""What one gauge with rounded Gaussian noise spends: it is mu-GDP.
+
+    Args:
+        mu_squared: The square of mu; above 0. The square is kept because squares add exactly.
+
+    Raises:
+        InvalidParameter: Not a finite number above 0.
+
+    Examples:
+        >>> GaussianCost(Fraction(1, 4)).mu
+        Fraction(1, 2)
+    """
+
+    mu_squared: Fraction
+
+    def __init__(self, mu_squared: Number) -> None:
+        object.__setattr__(self, "mu_squared", exact("mu_squared", mu_squared, above=0))
+
+    @property
+    def mu(self) -> Fraction:
+        """The root, rounded down: noise of scale sensitivity / mu (rounded up) is enough."""
+        return sqrt_down(self.mu_squared)
+
+    def event(self) -> dict[str, Any]:
+        """The cost as a ``GaussianDpEvent``: noise scale over L2 sensitivity, rounded down."""
+        multiplier = math.nextafter(float(sqrt_down(1 / self.mu_squared)), 0)
+        return dp_event("GaussianDpEvent", noise_multiplier=multiplier)
+
+
+@final
+@dataclass(frozen=True, init=False)
+class PureCost:
+    r"""What one gauge with discrete Laplace noise spends: it is epsilon-DP.
+
+    Args:
+        epsilon: Above 0.
+
+    Raises:
+        InvalidParameter: Not a finite number above 0.
+
+    Examples:
+        >>> PureCost(0.5).epsilon
+        Fraction(1, 2)
+    """
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "epsilon", exact("epsilon", epsilon, above=0))
+
+    def event(self) -> dict[str, Any]:
+        """The cost as a ``DiscreteLaplaceDpEvent`` at a shift by one unit.
+
+        Its privacy loss is +-epsilon, as in randomised response: the worst of all epsilon-DP
+        mechanisms. Not a ``LaplaceDpEvent``: continuous noise of the same epsilon tells less (at
+        epsilon 1 a total variation of 0.393 against 0.462), and an accountant of privacy losses
+        would claim too much.
+        """
+        parameter = math.nextafter(float(self.epsilon), math.inf)
+        return dp_event("DiscreteLaplaceDpEvent", noise_parameter=parameter, sensitivity=1)
+
+
+Cost = GaussianCost | PureCost
+
+
+def dp_event(class_name: str, **fields: Any) -> dict[str, Any]:
+    """The fields of a dp_accounting event's named tuple."""
+    return {"module_name": "dp_accounting.dp_event", "class_name": class_name, **fields}
+
+
+def price(cost: Cost, currency: Currency) -> Fraction:
+    """What a cost takes from an account, never below the truth."""
+    if isinstance(cost, GaussianCost):
+        return cost.mu_squared / 2 if currency is Currency.RHO else cost.mu_squared
+    if currency is Currency.EPSILON:
+        return cost.epsilon
+    return cost.epsilon**2 / 2 if currency is Currency.RHO else mu_from_pure(cost.epsilon) ** 2
+
+
+def share(amount: Fraction, kind: type[Cost], currency: Currency) -> Fraction:
+    """The parameter of a cost that takes at most ``amount`` from an account."""
+    if kind is GaussianCost:
+        return 2 * amount if currency is Currency.RHO else amount
+    if currency is Currency.EPSILON:
+        return amount
+    if currency is Currency.RHO:
+        return sqrt_down(2 * amount)
+    epsilon = pure_from_mu(sqrt_down(amount))
+    while mu_from_pure(epsilon) ** 2 > amount:  # both are rounded in their last digits
+        epsilon *= 1 - Fraction(1, 10**11)
+    return epsilon

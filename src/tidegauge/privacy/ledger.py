@@ -1,0 +1,303 @@
+r"""The ledger: what each gauge costs, what is left, and nothing beyond it.
+
+A ledger keeps one account in one currency (see ``costs.py``), in exact fractions.
+
+PureDP, ZCDP and GaussianDP have one currency each. An (epsilon, delta) guarantee could be met in
+any of the three; its ledger settles on one with its first charge (all gauges Gaussian: mu^2; all
+pure: epsilon, delta unused; a mixture: rho) and stays with it, because choosing the account after
+having seen releases would be an adaptive choice that no composition theorem covers. So charge the
+whole plan at once. Proof: ``docs/proofs/ledger.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from tidegauge.checks import exact, shown
+from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
+from tidegauge.privacy.conversion import (
+    mu_from_epsilon_delta,
+    rho_from_epsilon_delta,
+    sqrt_up,
+)
+from tidegauge.privacy.costs import Cost, Currency, GaussianCost, PureCost, dp_event, price, share
+from tidegauge.privacy.guarantee import (
+    ZCDP,
+    ApproxDP,
+    GaussianDP,
+    Guarantee,
+    Number,
+    PureDP,
+    rounded_up,
+)
+
+__all__ = ["Charge", "Cost", "Currency", "GaussianCost", "Ledger", "PureCost"]
+
+
+_AnyCost = TypeVar("_AnyCost", GaussianCost, PureCost)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One line of the ledger.
+
+    Args:
+        name: The gauge that spends.
+        cost: What it spends.
+    """
+
+    name: str
+    cost: Cost
+
+
+class Ledger:
+    """The account of one guarantee: it composes exactly, and refuses to exceed it.
+
+    Guarantee:
+        Everything measured under its charges satisfies the guarantee together, also when inputs,
+        steps and the order of gauges are chosen from earlier releases.
+
+    Args:
+        guarantee: The promise for everything ever published.
+
+    Examples:
+        >>> ledger = Ledger(PureDP(1))
+        >>> shares = ledger.split([0.1] * 10, PureCost)
+        >>> ledger.charge({f"gauge {i}": cost for i, cost in enumerate(shares)})
+        >>> ledger.left
+        Fraction(0, 1)
+        >>> ledger
+        <Ledger of PureDP(epsilon=1): 10 charges, 0 % of its epsilon left>
+    """
+
+    def __init__(self, guarantee: Guarantee) -> None:
+        if not isinstance(guarantee, Guarantee):
+            raise InvalidParameter(
+                f"Expected a guarantee, got a {type(guarantee).__name__}. Nothing could be "
+                "refused. Write PureDP(1), ZCDP(0.5), GaussianDP(1) or ApproxDP(1, 1e-9)."
+            )
+        self._guarantee = guarantee
+        self._charges: tuple[Charge, ...] = ()
+        self._currency = _own_currency(guarantee)
+        self._spent = Fraction(0)
+
+    def __repr__(self) -> str:
+        currency = self._currency or _natural_currency(self._guarantee)
+        left = 100 * (1 - self._spent / _capacity(self._guarantee, currency))
+        return (
+            f"<Ledger of {self._guarantee!r}: {len(self._charges)} charges, "
+            f"{float(left):.3g} % of its {currency.value} left>"
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise that this ledger keeps."""
+        return self._guarantee
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """Every charge so far, in order."""
+        return self._charges
+
+    @property
+    def currency(self) -> Currency | None:
+        """What is counted; None: an (epsilon, delta) ledger before its first charge."""
+        return self._currency
+
+    @property
+    def left(self) -> Fraction:
+        """What is left, in the currency (before the first (epsilon, delta) charge: in mu^2)."""
+        currency = self._currency or _natural_currency(self._guarantee)
+        return _capacity(self._guarantee, currency) - self._spent
+
+    def split(self, weights: Sequence[Number], kind: type[_AnyCost]) -> tuple[_AnyCost, ...]:
+        """Divide what is left among gauges of one kind, in proportion to their weights.
+
+        Nothing is charged. Shares of mu^2 (Gaussian) or epsilon (pure) add up to all that is
+        left, exactly; in zCDP pure gauges divide rho, and each root is rounded down.
+
+        Args:
+            weights: One positive number a gauge.
+            kind: ``GaussianCost`` or ``PureCost``.
+
+        Returns:
+            One cost a gauge, in order.
+
+        Raises:
+            InvalidParameter: No weight, or one that is not a finite number above 0.
+            UnsupportedCombination: The guarantee cannot be met by gauges of this kind.
+            BudgetExceeded: Nothing is left.
+
+        Examples:
+            >>> Ledger(GaussianDP(1)).split([1, 3], GaussianCost)[0].mu
+            Fraction(1, 2)
+        """
+        if not len(weights):
+            raise InvalidParameter(
+                "Expected at least one weight, got none. There is nobody to share with. Give one "
+                "weight for each gauge."
+            )
+        parts = [
+            exact("weight", w, above=0, why="A gauge without a share has no noise.")
+            for w in weights
+        ]
+        currency = self._currency or _settled({kind})
+        _refuse_unproven({kind}, currency, self._guarantee)
+        left = _capacity(self._guarantee, currency) - self._spent
+        if left <= 0:
+            raise BudgetExceeded(
+                f"Expected something left of {self._guarantee!r}, got nothing. Another gauge would "
+                "exceed what was promised. Split before charging, or promise less elsewhere.",
+                left=left,
+                total=_capacity(self._guarantee, currency),
+            )
+        whole = sum(parts)
+        return tuple(kind(share(left * part / whole, kind, currency)) for part in parts)
+
+    def charge(self, costs: Mapping[str, Cost]) -> None:
+        """Charge gauges, all of them or none.
+
+        Args:
+            costs: What each gauge spends, by name. The choice may depend on releases only as far
+                as the currency is settled already, which it is after the first call.
+
+        Raises:
+            InvalidParameter: A name or a cost is not one.
+            UnsupportedCombination: No proof covers this combination.
+            BudgetExceeded: It does not fit; ``needed``, ``left`` and ``total`` are its attributes.
+
+        Examples:
+            >>> ledger = Ledger(ApproxDP(1, 1e-9))
+            >>> ledger.charge(dict(zip(["visits"], ledger.split([1], GaussianCost))))
+            >>> ledger.currency, ledger.left
+            (<Currency.MU_SQUARED: 'mu^2'>, Fraction(0, 1))
+        """
+        for name, cost in costs.items():
+            if not isinstance(name, str) or not isinstance(cost, Cost):
+                raise InvalidParameter(
+                    f"Expected a mapping from names to costs, got {shown(name)} -> "
+                    f"{type(cost).__name__}. It cannot be accounted for. Use GaussianCost or "
+                    "PureCost."
+                )
+        if not costs:
+            return
+        kinds: set[type[Cost]] = {type(cost) for cost in costs.values()}
+        currency = self._currency or _settled(kinds)
+        _refuse_unproven(kinds, currency, self._guarantee)
+        needed = sum((price(cost, currency) for cost in costs.values()), Fraction(0))
+        left = _capacity(self._guarantee, currency) - self._spent
+        if needed > left:
+            raise _exceeded(needed, left, self._guarantee, currency)
+        self._currency = currency
+        self._spent += needed
+        self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
+
+    def total(self) -> PureDP | ZCDP | GaussianDP | None:
+        """Return what all charges amount to together, the strongest that is proved; None: nothing.
+
+        Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
+        were fixed before the first release; for charges chosen from releases, the guarantee
+        itself is what is proved.
+
+        Examples:
+            >>> ledger = Ledger(ZCDP(0.5))
+            >>> ledger.charge({"visits": GaussianCost(1)})
+            >>> ledger.total()
+            GaussianDP(mu=1)
+        """
+        if not self._charges:
+            return None
+        if all(isinstance(charge.cost, GaussianCost) for charge in self._charges):
+            return GaussianDP(sqrt_up(_sum(self._charges, Currency.MU_SQUARED)))
+        if all(isinstance(charge.cost, PureCost) for charge in self._charges) and (
+            self._currency is Currency.EPSILON
+        ):
+            return PureDP(self._spent)
+        if self._currency is Currency.RHO:
+            return ZCDP(self._spent)
+        return GaussianDP(sqrt_up(self._spent))
+
+    def events(self) -> dict[str, Any]:
+        """Return the charges as a dp_accounting ``ComposedDpEvent``, in plain values.
+
+        ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
+        so that a stranger can recompute epsilon. Rounded so that they never claim less than was
+        spent.
+
+        Examples:
+            >>> ledger = Ledger(GaussianDP(1))
+            >>> ledger.charge({"visits": GaussianCost(Fraction(1, 4))})
+            >>> [event["class_name"] for event in ledger.events()["events"]]
+            ['GaussianDpEvent']
+        """
+        return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
+
+
+def _own_currency(guarantee: Guarantee) -> Currency | None:
+    """The currency of a guarantee that has only one."""
+    return None if isinstance(guarantee, ApproxDP) else _natural_currency(guarantee)
+
+
+def _natural_currency(guarantee: Guarantee) -> Currency:
+    """The currency that a guarantee is usually kept in."""
+    if isinstance(guarantee, PureDP):
+        return Currency.EPSILON
+    return Currency.RHO if isinstance(guarantee, ZCDP) else Currency.MU_SQUARED
+
+
+def _settled(kinds: set[type[Cost]]) -> Currency:
+    """The currency that an (epsilon, delta) ledger takes with its first charge."""
+    if kinds == {GaussianCost}:
+        return Currency.MU_SQUARED
+    return Currency.EPSILON if kinds == {PureCost} else Currency.RHO
+
+
+def _capacity(guarantee: Guarantee, currency: Currency) -> Fraction:
+    """How much of a currency a guarantee allows, rounded down."""
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return epsilon
+        case ZCDP(rho=rho):
+            return rho
+        case GaussianDP(mu=mu):
+            return mu**2
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            if currency is Currency.EPSILON:
+                return epsilon
+            if currency is Currency.RHO:
+                return rho_from_epsilon_delta(epsilon, delta)
+            return mu_from_epsilon_delta(epsilon, delta) ** 2
+
+
+def _sum(charges: Sequence[Charge], currency: Currency) -> Fraction:
+    """What charges take from an account."""
+    return sum((price(charge.cost, currency) for charge in charges), Fraction(0))
+
+
+def _refuse_unproven(kinds: set[type[Cost]], currency: Currency, guarantee: Guarantee) -> None:
+    """Refuse what no composition theorem covers."""
+    if GaussianCost in kinds and currency is Currency.EPSILON:
+        raise UnsupportedCombination(
+            f"Expected pure gauges under {guarantee!r} counted in epsilon, got a Gaussian gauge. "
+            "Gaussian noise is epsilon-DP for no epsilon. Give a delta (ApproxDP) and charge the "
+            "whole plan at once, or use discrete Laplace noise."
+        )
+
+
+def _exceeded(
+    needed: Fraction, left: Fraction, guarantee: Guarantee, currency: Currency
+) -> BudgetExceeded:
+    """The refusal, with its facts."""
+    total = _capacity(guarantee, currency)
+    return BudgetExceeded(
+        f"Expected charges within {guarantee!r}, got {currency.value}={rounded_up(needed)}: "
+        f"{float(left):.6g} is left of {float(total):.6g}, {rounded_up(needed - left)} too little. "
+        "Together they would exceed what was promised. Give the gauges smaller shares, "
+        "or publish fewer of them.",
+        needed=needed,
+        left=left,
+        total=total,
+    )

@@ -20,7 +20,8 @@ _TILE_DECODE = 512  # cells of one vectorised run; their float states fit into t
 _FEW = 8  # below this many cells, loops over cells are too short to be worth their set-up
 
 _WORD, _WIDE = ir.IntType(64), ir.IntType(128)
-_PAIR = types.UniTuple(types.uint64, 2)
+_tuple: Any = types.Tuple
+_PAIR = _tuple((types.uint64, types.uint64))
 
 
 def _wide(builder: Any, high: Any, low: Any) -> Any:
@@ -42,8 +43,7 @@ def _times(builder: Any, signed: Any, unsigned: Any) -> Any:
     return builder.sub(product, builder.shl(builder.zext(borrowed, _WIDE), _WIDE(64)))
 
 
-@intrinsic
-def _add(typing: Any, a_high: Any, a_low: Any, b_high: Any, b_low: Any) -> Any:
+def _add_code(typing: Any, a_high: Any, a_low: Any, b_high: Any, b_low: Any) -> Any:
     """``a + b`` in 128 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, v: Any) -> Any:
@@ -53,8 +53,7 @@ def _add(typing: Any, a_high: Any, a_low: Any, b_high: Any, b_low: Any) -> Any:
     return _PAIR(*[types.uint64] * 4), generate
 
 
-@intrinsic
-def _advance(typing: Any, high: Any, low: Any, gap: Any, weight: Any, x: Any) -> Any:
+def _advance_code(typing: Any, high: Any, low: Any, gap: Any, weight: Any, x: Any) -> Any:
     """``u - floor(u gap / 2^64) + weight x`` for the signed 128-bit ``u`` with these halves."""
 
     def generate(context: Any, builder: Any, signature: Any, v: Any) -> Any:
@@ -67,8 +66,7 @@ def _advance(typing: Any, high: Any, low: Any, gap: Any, weight: Any, x: Any) ->
     return _PAIR(*[types.uint64] * 5), generate
 
 
-@intrinsic
-def _floor_shift(typing: Any, high: Any, low: Any, shift: Any) -> Any:
+def _floor_shift_code(typing: Any, high: Any, low: Any, shift: Any) -> Any:
     """``floor(u / 2^shift)`` of a signed 128-bit ``u``, as a 64-bit word; ``shift`` < 128."""
 
     def generate(context: Any, builder: Any, signature: Any, v: Any) -> Any:
@@ -76,6 +74,11 @@ def _floor_shift(typing: Any, high: Any, low: Any, shift: Any) -> Any:
         return builder.trunc(shifted, _WORD)
 
     return types.int64(types.uint64, types.uint64, types.uint64), generate
+
+
+_add: Any = intrinsic(_add_code)
+_advance: Any = intrinsic(_advance_code)
+_floor_shift: Any = intrinsic(_floor_shift_code)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -122,18 +125,46 @@ def decode(
 
     Then ``q_j = (q_j - g_j q_j) + y``: the gap, not the pole, so that poles near 1 stay exact.
     """
+    if measured.shape[1] < _FEW:
+        _decode_cells(measured, states, gaps, weights, unit, out)
+    else:
+        _decode_rows(measured, states, gaps, weights, unit, out)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _decode_cells(
+    measured: NDArray[np.int64],
+    states: NDArray[np.float64],
+    gaps: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    unit: float,
+    out: NDArray[np.float64],
+) -> None:
+    """Cell by cell, for few cells."""
     steps, cells = measured.shape
     buffers = gaps.shape[0]
-    if cells < _FEW:
-        for i in range(cells):
-            for t in range(steps):
-                y = measured[t, i] * unit
-                for j in range(buffers):
-                    y -= weights[j] * states[j, i]
-                for j in range(buffers):
-                    states[j, i] = (states[j, i] - gaps[j] * states[j, i]) + y
-                out[t, i] = y
-        return
+    for i in range(cells):
+        for t in range(steps):
+            y = measured[t, i] * unit
+            for j in range(buffers):
+                y -= weights[j] * states[j, i]
+            for j in range(buffers):
+                states[j, i] = (states[j, i] - gaps[j] * states[j, i]) + y
+            out[t, i] = y
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _decode_rows(
+    measured: NDArray[np.int64],
+    states: NDArray[np.float64],
+    gaps: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    unit: float,
+    out: NDArray[np.float64],
+) -> None:
+    """The same operations, row by row, so that the loops over cells are vectorised."""
+    steps, cells = measured.shape
+    buffers = gaps.shape[0]
     for start in range(0, cells, _TILE_DECODE):
         length = min(_TILE_DECODE, cells - start)
         for t in range(steps):

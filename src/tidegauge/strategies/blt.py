@@ -128,7 +128,7 @@ class Blt(Strategy):
     def absolute_gain(self) -> Fraction:
         """sum_k |c_k| = 1 + sum_j w_j / g_j, exactly."""
         pairs = zip(self.weights, self.gaps, strict=True)
-        return 1 + sum(Fraction(weight, gap) for weight, gap in pairs)
+        return sum((Fraction(weight, gap) for weight, gap in pairs), Fraction(1))
 
     @cached_property
     def largest_total(self) -> int:

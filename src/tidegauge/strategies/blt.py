@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -55,8 +56,9 @@ class Blt(Strategy):
         ``docs/proofs/blt.md``.
 
     Args:
-        gaps: Integers g_j over 2^64, in (0, 2^64); 1 to 8 of them.
-        weights: Integers w_j over 2^64, positive, with sum below 2^64, so that c falls.
+        gaps: Integers g_j over 2^64, in (0, 2^64), increasing; 1 to 8 of them.
+        weights: Integers w_j over 2^64, positive, with sum_j w_j / (2^64 - g_j) < 1, so that c
+            falls and the decoder is stable.
         lattice_bits: Coordinates lie on the lattice 2^-lattice_bits grains; -20 to 40.
         charged_steps: Steps whose roundings the sensitivity counts, up to 2^40: beside h = 2^-30
             grains, 2^40 of them cost 0.1 % of an event of one grain.
@@ -94,17 +96,7 @@ class Blt(Strategy):
                 )
             for number in given:
                 integer(name, number, low=1, high=UNIT - 1, why="Each is an integer over 2^64.")
-        if len(self.gaps) != len(self.weights):
-            raise InvalidParameter(
-                f"Expected as many weights as gaps, got {len(self.weights)} and {len(self.gaps)}. "
-                "Each buffer has one of each. Give both."
-            )
-        if sum(self.weights) >= UNIT:
-            raise InvalidParameter(
-                f"Expected weights with sum below 2^64, got {sum(self.weights) / UNIT:.6g} times "
-                "that. The filter would rise before it falls, and no closed form would bound it. "
-                "Use poles and zeros that interlace."
-            )
+        self._refuse_if_not_interlaced()
         integer("lattice_bits", self.lattice_bits, low=_LATTICE[0], high=_LATTICE[1])
         integer("charged_steps", self.charged_steps, low=1, high=_MOST_CHARGED)
         if self.largest_total < 1:
@@ -112,6 +104,27 @@ class Blt(Strategy):
                 f"Expected a lattice on which a total of 1 fits 62 bits, got lattice_bits="
                 f"{self.lattice_bits} and a filter that sums to {float(self.absolute_gain):.3g}. "
                 "Coordinates would overflow. Use fewer lattice_bits, or larger gaps."
+            )
+
+    def _refuse_if_not_interlaced(self) -> None:
+        """Increasing gaps, positive weights and this sum make c positive and falling."""
+        if len(self.gaps) != len(self.weights):
+            raise InvalidParameter(
+                f"Expected as many weights as gaps, got {len(self.weights)} and {len(self.gaps)}. "
+                "Each buffer has one of each. Give both."
+            )
+        if any(b <= a for a, b in itertools.pairwise(self.gaps)):
+            raise InvalidParameter(
+                "Expected gaps to increase, got two that do not. One filter would have several "
+                "names, and equal buffers are one. Sort them, with their weights."
+            )
+        pairs = zip(self.weights, self.gaps, strict=True)
+        share = sum(Fraction(weight, UNIT - gap) for weight, gap in pairs)
+        if share >= 1:
+            raise InvalidParameter(
+                "Expected weights with sum_j w_j / (2^64 - g_j) < 1, got a sum of "
+                f"{float(share):.6g}. The zeros of the filter would not interlace with its poles. "
+                "Use smaller weights."
             )
 
     @property

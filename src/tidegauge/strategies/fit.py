@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,7 @@ Float64 = NDArray[np.float64]
 
 _WORTH = math.log(1.005)  # what one more buffer has to gain
 _MOST_BUFFERS = 8
+_USUAL_BUFFERS = 7
 _MOST_STEPS = 1 << 40
 _MOST_VIEWS = 1 << 12
 
@@ -97,7 +99,7 @@ def fit(
     horizon: int | None = None,
     *,
     importance: Sequence[float] | None = None,
-    most_buffers: int = _MOST_BUFFERS,
+    most_buffers: int = _USUAL_BUFFERS,
 ) -> Fit:
     r"""Return the C that serves all views as evenly, relative to their lower bounds, as can be.
 
@@ -107,7 +109,8 @@ def fit(
             2^10, 2^14, 2^17, 2^20 and 2^24 steps. It does not touch the guarantee.
         importance: One positive number a view; a view of importance 2 has its ratio counted
             twice. Default: all 1.
-        most_buffers: Largest number of buffers, 1 to 8.
+        most_buffers: Largest number of buffers, 1 to 8. The eighth pays only
+            beyond 2^30 steps.
 
     Returns:
         The integers that define C, with ratios and bounds computed from them.
@@ -155,7 +158,7 @@ def _checked_views(views: Sequence[Decay]) -> tuple[Decay, ...]:
         if not isinstance(view, Decay):
             raise InvalidParameter(
                 f"Expected each view to be a decay, got {shown(view)}. It says what is summed. "
-                "Use Step(), Running(), Window(...), Exponential(...), Polynomial(...), Custom(...)."
+                "Use Step(), Running(), Window, Exponential, Polynomial or Custom."
             )
     return asked
 
@@ -180,7 +183,7 @@ def _targets(view: Decay, horizon: int | None) -> tuple[_Target, ...]:
 def _judge(
     gaps: tuple[int, ...], weights: tuple[int, ...], targets: Sequence[_Target]
 ) -> tuple[float, float]:
-    """Return the worst ratio over the targets of one view, and the bound there."""
+    """Return the worst ratio over the targets of one view, and the bound there (ties: the last)."""
     column = float(column_norm_squared(gaps, weights))
     judged = []
     for target in targets:
@@ -189,7 +192,7 @@ def _judge(
         else:
             gain = float(variance_gain(gaps, weights, target.decay, np.array(target.step)))
         judged.append((math.sqrt(column * gain) / target.bound, target.bound))
-    return max(judged)
+    return max(judged, key=lambda entry: (round(entry[0], 3), entry[1]))
 
 
 def _grow(targets: list[_Target], shares: list[float], most: int) -> Solution:
@@ -275,6 +278,6 @@ def _rounded(solution: Solution) -> tuple[tuple[int, ...], tuple[int, ...]]:
     gaps = tuple(max(1, round(float(g) * UNIT)) for g in poles)
     weights = tuple(max(1, round(float(w) * UNIT)) for w in residues(poles, ends))
     assert math.isfinite(solution.worst), "the geometric start is feasible"
-    assert all(a < b for a, b in zip(gaps, gaps[1:], strict=False)), "poles are apart"
+    assert all(a < b for a, b in pairwise(gaps)), "poles are apart"
     zeros(gaps, weights)  # refuses what is not interlaced
     return gaps, weights

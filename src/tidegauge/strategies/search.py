@@ -68,7 +68,7 @@ class Demands:
 
 def interlaced(x: Array) -> tuple[Array, Array]:
     """Return the gaps of the poles and of the zeros of C from increasing logits."""
-    gaps = 1 / (1 + np.exp(-x))
+    gaps: Array = 1 / (1 + np.exp(-x))
     return gaps[..., 0::2], gaps[..., 1::2]
 
 
@@ -78,7 +78,8 @@ def residues(of: Array, others: Array) -> Array:
     diagonal = np.arange(of.shape[-1])
     own[..., diagonal, diagonal] = 1
     crossed = (others[..., None, :] - of[..., :, None]).prod(axis=-1)
-    return np.asarray(crossed / own.prod(axis=-1))
+    result: Array = crossed / own.prod(axis=-1)
+    return result
 
 
 def _pair(a: Array, b: Array) -> Array:
@@ -159,41 +160,57 @@ def geometric_start(buffers: int, memory: float, top: float, low: float) -> Floa
 
 def solve(demands: Demands, start: Float64) -> Solution:
     """Return the local optimum that sequential quadratic programming finds from ``start``."""
-    from scipy.optimize import minimize
+    from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 
     n = len(start)
-    around = 1j * _TINY * np.vstack([np.zeros(n), np.eye(n)])
-    known: dict[bytes, tuple[Float64, Float64]] = {}
-
-    def at(x: Float64) -> tuple[Float64, Float64]:
-        key = x.tobytes()
-        if key not in known:
-            with np.errstate(all="ignore"):  # a trial step may break the order; it is rejected
-                values = demands.log_ratios(x + around)
-            known.clear()
-            known[key] = values[0].real, values[1:].imag.T / _TINY
-        return known[key]
-
+    rise = _Rise(demands, n)
     order = np.c_[np.diff(np.eye(n), axis=0), np.zeros(n - 1)]
-    objective = np.r_[np.zeros(n), 1.0]
-    constraints = [
-        {
-            "type": "ineq",
-            "fun": lambda y: y[n] - at(y[:n])[0],
-            "jac": lambda y: np.c_[-at(y[:n])[1], np.ones(len(demands.log_bounds))],
-        },
-        {"type": "ineq", "fun": lambda y: order @ y - _APART, "jac": lambda y: order},
-    ]
+    objective: Float64 = np.r_[np.zeros(n), 1.0]
+
+    def ratios_below(y: Float64) -> Float64:
+        room: Float64 = y[n] - rise.at(y[:n])[0]
+        return room
+
+    def ratios_slope(y: Float64) -> Float64:
+        slope: Float64 = np.c_[-rise.at(y[:n])[1], np.ones(len(demands.log_bounds))]
+        return slope
+
+    def last(y: Float64) -> float:
+        return float(y[n])
+
+    def last_slope(y: Float64) -> Float64:
+        return objective
+
     found = minimize(
-        lambda y: y[n],
-        np.r_[start, at(start)[0].max()],
-        jac=lambda y: objective,
-        constraints=constraints,
+        last,
+        np.r_[start, rise.at(start)[0].max()],
+        jac=last_slope,
+        constraints=[
+            NonlinearConstraint(ratios_below, 0, np.inf, jac=ratios_slope),
+            LinearConstraint(order, _APART, np.inf),
+        ],
         method="SLSQP",
         bounds=[(_LOWEST, _HIGHEST)] * n + [(None, None)],
-        options={"maxiter": 400, "ftol": 1e-10},
+        options={"maxiter": 400, "ftol": 1e-8},
     )
     logits = np.asarray(found.x[:n])
-    worst = float(at(logits)[0].max())
+    worst = float(rise.at(logits)[0].max())
     usable = math.isfinite(worst) and bool((np.diff(logits) > 0).all())
     return Solution(logits, worst if usable else math.inf)
+
+
+class _Rise:
+    """Log ratios and their derivatives by complex step; the last point is remembered."""
+
+    def __init__(self, demands: Demands, n: int) -> None:
+        self._demands = demands
+        self._around = 1j * _TINY * np.vstack([np.zeros(n), np.eye(n)])
+        self._known: dict[bytes, tuple[Float64, Float64]] = {}
+
+    def at(self, x: Float64) -> tuple[Float64, Float64]:
+        key = x.tobytes()
+        if key not in self._known:
+            with np.errstate(all="ignore"):  # a trial step may break the order; it is rejected
+                values = self._demands.log_ratios(x + self._around)
+            self._known = {key: (values[0].real, values[1:].imag.T / _TINY)}
+        return self._known[key]

@@ -26,14 +26,27 @@ from numpy.typing import NDArray
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.decay import Decay
 
-__all__ = ["COORDINATES_PER_STEP", "Float64", "Int64", "Norm", "State", "Strategy"]
+__all__ = [
+    "COORDINATES_PER_STEP",
+    "MOST_STEPS",
+    "Float64",
+    "Int64",
+    "Norm",
+    "State",
+    "Strategy",
+    "UInt64",
+]
 
 Int64 = NDArray[np.int64]
+UInt64 = NDArray[np.uint64]
 Float64 = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 COORDINATES_PER_STEP = 64
 """A row of the measurement has the number ``step * 64 + level``: unique, and never reused."""
+
+MOST_STEPS = 1 << 38
+"""Steps whose rows have numbers below 2^44, the width of a coordinate in the noise's addresses."""
 
 
 class Norm(Enum):
@@ -62,6 +75,14 @@ class Strategy(ABC):
     @abstractmethod
     def absolute_gain(self) -> Fraction:
         """An upper bound on ``max_t sum_s |C_ts|``: how far ``C x`` can grow, in grains a grain."""
+
+    @property
+    @abstractmethod
+    def largest_total(self) -> int:
+        """The largest |x| that ``encode`` represents, in grains; larger totals are clamped to it.
+
+        Coordinates then stay within 2^62, so that noise up to 2^62 cannot leave int64.
+        """
 
     @abstractmethod
     def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:

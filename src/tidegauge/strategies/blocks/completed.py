@@ -1,0 +1,152 @@
+"""Blocks: the noisy total of every block, published when it completes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from tidegauge.checks import integer
+from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies.blocks.combinations import count_blocks, span_of
+from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
+from tidegauge.strategies.blocks.levels import (
+    checked_levels,
+    power_levels,
+    row_coordinates,
+    sensitivity,
+)
+from tidegauge.strategies.decay import Decay, Step
+from tidegauge.strategies.strategy import Float64, Int64, Norm, State, Strategy
+from tidegauge.strategies.study import noise_groups
+
+__all__ = ["Blocks"]
+
+_MOST_BITS = 40
+_NO_VIEWS = np.empty(0, np.int64)
+
+
+@final
+@dataclass(frozen=True)
+class Blocks(Strategy):
+    r"""Nested blocks of steps; the measurement is each block's total when it completes.
+
+    Level l cuts the stream into blocks of ``levels[l]`` steps. Every event lies in exactly one
+    block of each level, so the guarantee holds for ever: L1 sensitivity is the number of levels,
+    L2 its root. Running sums and windows are put together from the fewest completed blocks;
+    other decays are filters of the noisy steps.
+
+    ``signed=False`` with the levels of :meth:`base` is BaseMech (Cardoso and Rogers 2021), and
+    the binary mechanism for base 2; ``levels=(1,)`` is noise on each step. Proof:
+    docs/proofs/blocks.md.
+
+    Args:
+        levels: Sizes of the blocks: 1 first, each a multiple of the one before; at most 64.
+        signed: Blocks may be subtracted; never more blocks than without.
+        lattice_bits: The measurement lies on the lattice 2^-lattice_bits grains; 0 to 40.
+
+    Raises:
+        InvalidParameter: The sizes are not nested, or a number is out of range.
+
+    Cost: ``levels`` rows a step and cell at most, 1 + 1/b_1 + 1/b_2 + ... on average; memory a
+    cell as long as the longest window and two of each level's parents, in blocks.
+
+    Examples:
+        >>> from tidegauge.strategies.decay import Window
+        >>> Blocks((1, 16, 256)).variance_gain(Window(256), np.array([1000]))
+        array([23.])
+    """
+
+    levels: tuple[int, ...]
+    signed: bool = True
+    lattice_bits: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", checked_levels(self.levels))
+        integer("lattice_bits", self.lattice_bits, low=0, high=_MOST_BITS)
+
+    @staticmethod
+    def base(base: int, horizon: int, lattice_bits: int = 0) -> Blocks:
+        """The r-ary mechanism for running sums up to ``horizon``.
+
+        Examples:
+            >>> Blocks.base(2, 8).levels
+            (1, 2, 4, 8)
+        """
+        return Blocks(power_levels(base, horizon), False, lattice_bits)
+
+    @property
+    def norms(self) -> frozenset[Norm]:
+        """Both: only completed blocks are used, each of them measured once."""
+        return frozenset(Norm)
+
+    @property
+    def hard_end(self) -> None:
+        """None: an event lies in one block a level however long the stream is."""
+        return None
+
+    @property
+    def absolute_gain(self) -> Fraction:
+        """The size of the largest block."""
+        return Fraction(self.levels[-1])
+
+    def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
+        """How far the blocks' totals can move, in lattice units, rounded up."""
+        return sensitivity(self.levels, norm, neighbors) * (1 << self.lattice_bits)
+
+    def init_encoder(self, cells: int) -> State:
+        """The totals of the open blocks, shape (levels, cells)."""
+        return {"open_sums": np.zeros((len(self.levels), cells), np.int64)}
+
+    def encode(self, state: State, x: Int64, first: int) -> Int64:
+        """Exact totals of the blocks that complete, smallest first within each step."""
+        from tidegauge.strategies.blocks import _kernels
+
+        steps, cells = x.shape
+        rows = sum((first + steps) // size - first // size for size in self.levels)
+        out = np.empty((rows, cells), np.int64)
+        history = np.empty((0, cells), np.int64)
+        sizes = np.array(self.levels, np.int64)
+        _kernels.encode(
+            state["open_sums"], history, x, first, sizes, 1 << self.lattice_bits, _NO_VIEWS, out
+        )
+        return out
+
+    def coordinates(self, first: int, steps: int) -> Int64:
+        """The block of level l that ends with step s (from 0) has the number ``64 s + l``."""
+        return row_coordinates(self.levels, 0, first, steps)
+
+    def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
+        """Running sums of the completed blocks of each level, and the filters' states."""
+        return init_decoding(self.levels, views, (), cells)
+
+    def decode(
+        self, state: State, views: Sequence[Decay], measured: Int64, first: int, out: Float64
+    ) -> None:
+        """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
+        unit = 0.5**self.lattice_bits
+        decode_rows(state, self.levels, views, (), self.signed, measured, first, unit, out)
+
+    def variance_gain(self, view: Decay, steps: Int64) -> Float64:
+        """Number of blocks that a sum takes; the sum of squared weights of another decay."""
+        gain = view_gain(self.levels, view, steps, self.signed, opened=False)
+        return gain * 0.25**self.lattice_bits
+
+    def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
+        """A sum of blocks: one weight, as often as there are blocks."""
+        span = span_of(view)
+        if span is None:
+            return noise_groups(lambda steps: self.variance_gain(view, steps), step)
+        count = count_blocks(self.levels, span, np.array([step]), self.signed, opened=False)
+        return np.array([0.5**self.lattice_bits]), count
+
+    def matrices(self, steps: int) -> tuple[Float64, Float64]:
+        """``(C, C^+)``: the blocks' indicators, and the rows of the single steps."""
+        C = self.encode(self.init_encoder(steps), np.eye(steps, dtype=np.int64), 0)
+        plus = np.empty((1, steps, len(C)))
+        state = self.init_decoder([Step()], len(C))
+        self.decode(state, [Step()], np.eye(len(C), dtype=np.int64), 0, plus)
+        return C * 0.5**self.lattice_bits, plus[0] * 2.0**self.lattice_bits

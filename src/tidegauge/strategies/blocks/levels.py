@@ -1,0 +1,129 @@
+"""What all block strategies share: sizes of levels, rows, sensitivity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+
+from tidegauge.checks import integer, shown
+from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.unit import Contributions, Neighbors
+from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Int64, Norm
+
+__all__ = [
+    "MOST_STEPS",
+    "checked_levels",
+    "completing",
+    "power_levels",
+    "row_coordinates",
+    "sensitivity",
+]
+
+MOST_STEPS = 1 << 38
+"""Longest block, and more steps than any stream has: coordinates have 44 bits, levels take 6."""
+
+_ROOT_BITS = 64
+
+
+def checked_levels(levels: Sequence[int]) -> tuple[int, ...]:
+    """Return sizes of levels, or refuse them: 1 first, each a proper multiple of the one before.
+
+    Raises:
+        InvalidParameter: The sizes are not nested, or more than 64.
+
+    Examples:
+        >>> checked_levels([1, 9, 81])
+        (1, 9, 81)
+    """
+    if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
+        raise InvalidParameter(
+            f"Expected levels to be block sizes such as (1, 16, 256), got {shown(levels)}. "
+            "There is nothing to measure. Name at least one size."
+        )
+    integer("number of levels", len(levels), low=1, high=COORDINATES_PER_STEP)
+    sizes = tuple(integer("a level", size, low=1, high=MOST_STEPS) for size in levels)
+    nested = all(b % a == 0 and b > a for a, b in zip(sizes, sizes[1:], strict=False))
+    if sizes[0] != 1 or not nested:
+        raise InvalidParameter(
+            f"Expected levels to begin with 1 and each to be a multiple of the one before, got "
+            f"{shown(sizes)}. A step would lie in no block, or in two of one level. Use sizes "
+            "such as (1, 16, 256)."
+        )
+    return sizes
+
+
+def power_levels(base: int, horizon: int) -> tuple[int, ...]:
+    """Return the levels of the base-r mechanism: one for each digit of ``horizon``.
+
+    Source: Cardoso and Rogers, "Differentially private histograms under continual observation"
+    (2021), BaseMech; base 2 is the binary mechanism of Chan, Shi and Song (2011). Counted by
+    integers: logarithms of floats give one level too few at powers of ten.
+
+    Examples:
+        >>> power_levels(10, 1000)
+        (1, 10, 100, 1000)
+    """
+    integer("base", base, low=2, high=MOST_STEPS)
+    integer("horizon", horizon, low=1, high=MOST_STEPS)
+    sizes = [1]
+    while sizes[-1] * base <= horizon:
+        sizes.append(sizes[-1] * base)
+    return tuple(sizes)
+
+
+def completing(levels: tuple[int, ...], first: int, steps: int) -> Int64:
+    """Number of blocks that complete at each step of a block of steps, shape (steps,)."""
+    t = np.arange(first + 1, first + steps + 1)
+    return (t[:, None] % np.array(levels, np.int64) == 0).sum(axis=1)
+
+
+def row_coordinates(levels: tuple[int, ...], planned: int, first: int, steps: int) -> Int64:
+    """Number each row ``step * 64 + place``: levels first, then planned views."""
+    blocks = completing(levels, first, steps)
+    rows = blocks + planned
+    ends = np.cumsum(rows)
+    place = np.arange(int(rows.sum())) - np.repeat(ends - rows, rows)
+    skipped = np.where(place >= np.repeat(blocks, rows), np.repeat(len(levels) - blocks, rows), 0)
+    step = np.repeat(np.arange(first, first + steps), rows)
+    return step * COORDINATES_PER_STEP + place + skipped
+
+
+def sensitivity(levels: tuple[int, ...], norm: Norm, neighbors: Neighbors) -> Fraction:
+    r"""How far the vector of all blocks can move, in grains, rounded up.
+
+    Every event lies in one block of each level. L1: the changes of k events add up, whatever
+    their places: ``k * levels * event_l1``. L2: at most ``c_l = min(k, (b_l - 1) // sep + 1)``
+    events of an id share a block of level l, and the sum of squares is largest when blocks are
+    filled one after another:
+
+    .. math:: \Delta_2^2 = \delta_2^2 \sum_l \lfloor k / c_l \rfloor c_l^2 + (k \bmod c_l)^2.
+    """
+    unit = neighbors.unit
+    if norm is Norm.L1:
+        return Fraction(unit.max_events * len(levels) * neighbors.event_l1)
+    squares = sum(_largest_square(unit.max_events, _sharing(unit, size)) for size in levels)
+    return _root_up(squares * neighbors.event_l2_squared)
+
+
+def _sharing(unit: object, size: int) -> int:
+    """Most events of one unit that a block of ``size`` steps can hold."""
+    if not isinstance(unit, Contributions):
+        return 1
+    if unit.min_separation == 0:
+        return unit.max_events
+    return min(unit.max_events, (size - 1) // unit.min_separation + 1)
+
+
+def _largest_square(events: int, sharing: int) -> int:
+    whole, rest = divmod(events, sharing)
+    return whole * sharing**2 + rest**2
+
+
+def _root_up(number: int) -> Fraction:
+    """The least multiple of 2^-64 that is at least the root."""
+    scaled = number << (2 * _ROOT_BITS)
+    root = isqrt(scaled)
+    return Fraction(root + (root * root < scaled), 1 << _ROOT_BITS)

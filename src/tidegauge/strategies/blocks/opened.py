@@ -1,0 +1,252 @@
+"""OpenBlocks: sums released with the noise of blocks that are still open; Laplace noise only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from tidegauge.checks import integer, shown
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies.blocks.combinations import ALL, count_blocks, span_of
+from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
+from tidegauge.strategies.blocks.levels import (
+    MOST_STEPS,
+    checked_levels,
+    row_coordinates,
+    sensitivity,
+)
+from tidegauge.strategies.blocks.rings import grow, init_rings, moved
+from tidegauge.strategies.decay import Decay, Running, Step, Window
+from tidegauge.strategies.strategy import (
+    COORDINATES_PER_STEP,
+    Float64,
+    Int64,
+    Norm,
+    State,
+    Strategy,
+)
+from tidegauge.strategies.study import noise_groups
+
+__all__ = ["OpenBlocks"]
+
+_MOST_BITS = 40
+
+
+@final
+@dataclass(frozen=True)
+class OpenBlocks(Strategy):
+    r"""Nested blocks; planned sums are released with the noise of open blocks too.
+
+    A sum that is one step short of a block costs two blocks, not a whole row of small ones, if
+    the block's noise is there before the block is complete. It is drawn when the block's parent
+    opens and kept in private state. The rows of each step are
+
+    * the noisy total of every block that completes, smallest first;
+    * for each planned view, the exact sum plus the signed combination of its blocks' noise.
+
+    Together they are ``A x + L z`` with ``A = L R``, R the blocks' indicators: private under
+    discrete Laplace noise of scale ``levels * event_l1 / epsilon``, also when the stream is
+    chosen from earlier releases (docs/proofs/blocks.md). No such proof is known for Gaussian
+    noise: refused. Running sums with levels 1, k, k^2, ... are the k-ary mechanism with
+    subtraction (arXiv 2408.07021).
+
+    The noise enters through :meth:`noise_coordinates` and :meth:`mix`, not row by row. Views
+    that are not planned are decoded from completed blocks.
+
+    Args:
+        levels: Sizes of the blocks: 1 first, each a multiple of the one before; with the views
+            at most 64.
+        views: The planned views, Running or Window, each once.
+        lattice_bits: The rows lie on the lattice 2^-lattice_bits grains; 0 to 40.
+
+    Raises:
+        InvalidParameter: The sizes are not nested, a view is not a sum, or a number is out of
+            range.
+
+    Cost: as :class:`Blocks`, and one row a step for each planned view; two rings of the longest
+    planned window's length a cell.
+
+    Examples:
+        >>> OpenBlocks((1, 9, 81), (Window(1024),)).variance_gain(Window(1024), np.array([5000]))
+        array([21.])
+    """
+
+    levels: tuple[int, ...]
+    views: tuple[Running | Window, ...]
+    lattice_bits: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", checked_levels(self.levels))
+        object.__setattr__(self, "views", tuple(self.views))
+        integer("lattice_bits", self.lattice_bits, low=0, high=_MOST_BITS)
+        if not all(isinstance(view, Running | Window) for view in self.views):
+            raise InvalidParameter(
+                f"Expected planned views to be Running or Window, got {shown(self.views)}. Other "
+                "decays are not sums of blocks. Leave them out: they are decoded from the steps."
+            )
+        if not self.views or len(set(self.views)) < len(self.views):
+            raise InvalidParameter(
+                f"Expected each planned view once, got {shown(self.views)}. Every planned view "
+                "costs a row a step. Use Blocks where there is none."
+            )
+        integer(
+            "number of levels and views",
+            len(self.levels) + len(self.views),
+            low=2,
+            high=COORDINATES_PER_STEP,
+        )
+
+    @property
+    def norms(self) -> frozenset[Norm]:
+        """L1 only."""
+        return frozenset({Norm.L1})
+
+    @property
+    def hard_end(self) -> None:
+        """None: an event lies in one block a level however long the stream is."""
+        return None
+
+    @property
+    def absolute_gain(self) -> Fraction:
+        """The longest sum in a row: 2^38 steps for the running sum."""
+        spans = [MOST_STEPS if span == ALL else span for span in self._spans]
+        return Fraction(max(self.levels[-1], *spans))
+
+    @property
+    def _spans(self) -> list[int]:
+        return [ALL if isinstance(view, Running) else view.steps for view in self.views]
+
+    def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
+        """How far the blocks' totals ``R x`` can move, in lattice units.
+
+        Raises:
+            UnsupportedCombination: ``norm`` is L2.
+        """
+        if norm is not Norm.L1:
+            raise UnsupportedCombination(
+                f"Expected Norm.L1 for blocks that are still open, got {norm}. Adaptive privacy "
+                "is proved for Laplace noise only. Use Blocks, or a guarantee of pure epsilon."
+            )
+        return sensitivity(self.levels, norm, neighbors) * (1 << self.lattice_bits)
+
+    def init_encoder(self, cells: int) -> State:
+        """Totals of the open blocks, (levels, cells); running sums as far back as the windows."""
+        slots = 1 + min(max(self._spans), 256)
+        return {
+            "open_sums": np.zeros((len(self.levels), cells), np.int64),
+            "history": np.zeros((slots, cells), np.int64),
+        }
+
+    def encode(self, state: State, x: Int64, first: int) -> Int64:
+        """Exact rows: the blocks that complete, smallest first, then the planned views."""
+        from tidegauge.strategies.blocks import _kernels
+
+        steps, cells = x.shape
+        needed = 1 + min(max(self._spans), first + steps)
+        if len(state["history"]) < needed:
+            slots = 1 + min(max(self._spans), 1 << (first + steps - 1).bit_length())
+            state["history"] = moved(state["history"], slots, first)
+        out = np.empty((self._rows(first, steps), cells), np.int64)
+        sizes, spans = np.array(self.levels, np.int64), np.array(self._spans, np.int64)
+        unit = 1 << self.lattice_bits
+        _kernels.encode(state["open_sums"], state["history"], x, first, sizes, unit, spans, out)
+        return out
+
+    def coordinates(self, first: int, steps: int) -> Int64:
+        """``64 step + level`` for a block, ``64 step + levels + view`` for a planned view.
+
+        They only number the rows; noise is drawn by :meth:`noise_coordinates`.
+        """
+        return row_coordinates(self.levels, len(self.views), first, steps)
+
+    def noise_coordinates(self, first: int, steps: int) -> Int64:
+        """The blocks whose noise this block of steps draws, shape (draws,).
+
+        All children of every parent that opens, level after level; a block of the last level
+        when it opens itself. The block of level l that ends with step s (from 0) has the number
+        ``64 s + l``, so each block is drawn exactly once, however the stream is cut.
+        """
+        parents = (*self.levels[1:], self.levels[-1])
+        numbers = []
+        for level, (size, parent) in enumerate(zip(self.levels, parents, strict=True)):
+            begin, end = -(-first // parent), -(-(first + steps) // parent)
+            children = np.arange(begin * (parent // size), end * (parent // size))
+            numbers.append(((children + 1) * size - 1) * COORDINATES_PER_STEP + level)
+        return np.concatenate(numbers)
+
+    def init_noise(self, cells: int) -> State:
+        """The private noise before the first step: running sums of each level's noise."""
+        return init_rings(self.levels, self._spans, cells)
+
+    def mix(self, noise_state: State, fresh: Int64, first: int, steps: int) -> Int64:
+        """Return the noise of the rows of ``encode``: integer combinations ``L z``.
+
+        Args:
+            noise_state: From :meth:`init_noise`; changed in place.
+            fresh: Independent draws for :meth:`noise_coordinates`, shape (draws, cells).
+            first: Index of the first step, from 0.
+            steps: Steps of the block.
+
+        Returns:
+            Shape (rows, cells), C-contiguous, in lattice units; the caller's.
+        """
+        from tidegauge.strategies.blocks import _kernels
+
+        grow(noise_state, self.levels, max(self._spans), first, steps, opened=True)
+        out = np.empty((self._rows(first, steps), fresh.shape[1]), np.int64)
+        _kernels.mix(
+            noise_state["ring"],
+            noise_state["layout"],
+            fresh,
+            first,
+            steps,
+            np.array(self.levels, np.int64),
+            np.array(self._spans, np.int64),
+            out,
+        )
+        return out
+
+    def _rows(self, first: int, steps: int) -> int:
+        blocks = sum((first + steps) // size - first // size for size in self.levels)
+        return blocks + steps * len(self.views)
+
+    def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
+        """Running sums of the completed blocks of each level, and the filters' states."""
+        return init_decoding(self.levels, views, self.views, cells)
+
+    def decode(
+        self, state: State, views: Sequence[Decay], measured: Int64, first: int, out: Float64
+    ) -> None:
+        """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
+        unit = 0.5**self.lattice_bits
+        decode_rows(state, self.levels, views, self.views, True, measured, first, unit, out)
+
+    def variance_gain(self, view: Decay, steps: Int64) -> Float64:
+        """Number of blocks that a sum takes; the sum of squared weights of another decay."""
+        gain = view_gain(self.levels, view, steps, True, opened=view in self.views)
+        return gain * 0.25**self.lattice_bits
+
+    def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
+        """A sum of blocks: one weight, as often as there are blocks."""
+        span = span_of(view)
+        if span is None:
+            return noise_groups(lambda steps: self.variance_gain(view, steps), step)
+        count = count_blocks(self.levels, span, np.array([step]), True, view in self.views)
+        return np.array([0.5**self.lattice_bits]), count
+
+    def matrices(self, steps: int) -> tuple[Float64, Float64]:
+        """``(R, R^+)``: totals of the blocks up to ``steps`` (the noise's own rows), the steps'."""
+        x = np.eye(steps, dtype=np.int64)
+        places = self.coordinates(0, steps) % COORDINATES_PER_STEP
+        blocks = places < len(self.levels)
+        C = self.encode(self.init_encoder(steps), x, 0)[blocks]
+        measured = np.zeros((len(blocks), len(C)), np.int64)
+        measured[blocks] = np.eye(len(C), dtype=np.int64)
+        plus = np.empty((1, steps, len(C)))
+        self.decode(self.init_decoder([Step()], len(C)), [Step()], measured, 0, plus)
+        return C * 0.5**self.lattice_bits, plus[0] * 2.0**self.lattice_bits

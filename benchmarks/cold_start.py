@@ -1,4 +1,4 @@
-"""Cold starts in fresh processes: the import alone, and import to first large block, caches warm."""
+"""Cold starts in fresh processes: the import alone, and import to first block, caches warm."""
 
 import subprocess
 import sys

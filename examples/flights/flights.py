@@ -6,16 +6,15 @@ with a table of the latest releases, the promise in words, and a picture.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
 from prepare import CELLS, START, hourly_departures
 from rich.console import Console
 from rich.table import Table
+from tidegauge.plots import Panel, releases_figure
 
 import tidegauge as tg
-from tidegauge.plots import Panel, releases_figure
 
 HOURS = 8760
 OUTPUT = Path(__file__).parent / "output"

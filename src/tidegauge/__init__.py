@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from tidegauge.mechanisms.gauge import Gauge
     from tidegauge.mechanisms.release import Release
-    from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP, ZCDP
+    from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
     from tidegauge.privacy.unit import Contributions
     from tidegauge.strategies.decay import (
         Custom,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ZCDP",
     "ApproxDP",
     "BudgetExceeded",
     "Contributions",
@@ -57,7 +58,6 @@ __all__ = [
     "TidegaugeError",
     "UnsupportedCombination",
     "Window",
-    "ZCDP",
     "__version__",
 ]
 

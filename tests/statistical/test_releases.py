@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tidegauge.testing import seeded_gauge
 
 import tidegauge as tg
-from tidegauge.testing import seeded_gauge
 
 pytestmark = pytest.mark.statistical
 

@@ -6,9 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
+from tidegauge.testing import seeded_gauge
 
 import tidegauge as tg
-from tidegauge.testing import seeded_gauge
 
 VIEWS = {
     "step": tg.Step(),

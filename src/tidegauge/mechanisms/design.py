@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.measure import Law
@@ -19,10 +19,10 @@ from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
-from tidegauge.strategies.blocks.design import best_levels
-from tidegauge.strategies.blt import FOR_EVER, Blt
+from tidegauge.strategies.blocks import best_levels
+from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.bounds import lower_bound
-from tidegauge.strategies.decay import Running, Step
+from tidegauge.strategies.decay import Step
 from tidegauge.strategies.fit import fit
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
@@ -99,10 +99,10 @@ def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
 def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
     """The fitted correlated noise, on the finest lattice that its integers allow."""
     if all(isinstance(decay, Step) for _, decay in request.views):
-        return _finest(Identity(), request, cost)
+        return _finest(Identity(0), request, cost)
     decays = list(dict.fromkeys(decay for _, decay in request.views))
     fitted = fit(decays, request.horizon)
-    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0, charged_steps=FOR_EVER)
+    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0, charged_steps=1 << 40)
     candidate = _finest(blt, request, cost)
     if candidate is not None and _rounding_share(candidate[0], request) > _ROUNDING_ALLOWED:
         candidate = None  # the rounding of 2^40 steps would cost too much on so coarse a lattice
@@ -135,9 +135,10 @@ def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
 def _pure(request: Request, cost: PureCost, bounds: list[float]) -> Iterator[Candidate]:
     """Noise on each step, and the best blocks, with and without open ones."""
     decays = [decay for _, decay in request.views]
-    strategies: list[Strategy] = [Identity()]
-    for opened in (True, False):
-        strategies.append(best_levels(decays, bounds, request.horizon, opened=opened))
+    strategies: list[Strategy] = [Identity(0)]
+    strategies += [
+        best_levels(decays, bounds, request.horizon, opened=opened) for opened in (True, False)
+    ]
     for strategy in strategies:
         if strategy.largest_total >= request.max_per_step:
             scale = strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon

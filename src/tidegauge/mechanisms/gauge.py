@@ -21,14 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 from tidegauge.checks import integer
 from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
 from tidegauge.mechanisms.design import design
-from tidegauge.mechanisms.measure import measure
+from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import clamp, totals
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.privacy.guarantee import Guarantee
-from tidegauge.privacy.statement import statement
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import Int64
@@ -127,7 +126,7 @@ class Gauge:
         self._broken = False
         self._cells = plan.neighbors.cells
         self._decays = tuple(decay for _, decay in plan.views)
-        self._encoder = plan.strategy.init_encoder(self._cells)
+        self._state = private_state(plan.strategy, self._cells)
         self._decoder = plan.strategy.init_decoder(self._decays, self._cells)
         self._kept: list[tuple[int, Int64]] | None = [] if keep else None
 
@@ -235,7 +234,7 @@ class Gauge:
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
-        return statement(self._plan.facts())
+        return self._plan.statement()
 
     def _measure(self, exact: NDArray[Any]) -> NDArray[np.float64]:
         """Run a checked block through the tiles; all or nothing is released."""
@@ -255,7 +254,7 @@ class Gauge:
             stop = min(start + tile, steps)
             block, over = clamp(exact[start:stop], plan)
             first = self._step + start
-            measured = measure(plan.strategy, self._encoder, plan.law, self._words, block, first)
+            measured = measure(plan.strategy, self._state, plan.law, self._words, block, first)
             plan.strategy.decode(self._decoder, self._decays, measured, first, out[:, start:stop])
             clamped += over
             if self._kept is not None:
@@ -284,12 +283,12 @@ class Gauge:
         if os.getpid() != self._owner:
             raise LiveState(
                 "Expected the process that made this gauge, got a fork of it. Two processes would "
-                "draw the same noise for different data. Make the gauge in the process that uses it."
+                "draw the same noise for different data. Make it in the process that uses it."
             )
         if self._broken:
             raise LiveState(
                 "Expected a gauge at the end of a step, got one that was interrupted inside one. "
-                "Its noise may be ahead of its releases. Make another gauge; it costs its own budget."
+                "Its noise may be ahead of its releases. Make another gauge, at its own cost."
             )
 
     def _refuse_copy(self, *_: object) -> NoReturn:

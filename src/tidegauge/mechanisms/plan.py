@@ -20,14 +20,24 @@ from tidegauge.mechanisms.measure import Law
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.quantile import symmetric_quantile
 from tidegauge.privacy.guarantee import Guarantee
-from tidegauge.privacy.ledger import Cost
+from tidegauge.privacy.ledger import Cost, Ledger
+from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Float64, Strategy
 
 __all__ = ["GaugePlan"]
 
 _CHUNK = 256  # steps whose numbers are computed together
+_STRATEGIES: dict[type, str] = {
+    Identity: "the stream itself",
+    Blt: "a buffered linear Toeplitz encoding of the stream",
+    Blocks: "nested blocks of steps",
+    OpenBlocks: "nested blocks of steps, open ones included",
+}
 _KEPT = 4096  # chunks remembered: 8 MB at most
 
 
@@ -142,6 +152,29 @@ class GaugePlan:
                 half[key] = symmetric_quantile(self.law, weights, counts, self.level)
             result[i] = half[key]
         return result
+
+    def statement(self) -> str:
+        """Return what is promised, in words, with every declared constant, as Markdown."""
+        ledger = Ledger(self.guarantee)
+        ledger.charge({"gauge": self.cost})
+        kind = "rounded Gaussian" if isinstance(self.law, RoundedGaussian) else "discrete Laplace"
+        measured = _STRATEGIES[type(self.strategy)]
+        declared = {
+            "cells": list(self.cells) if self.cells else self.neighbors.cells,
+            "max_change": (self.neighbors.low, self.neighbors.high),
+            "max_cells": self.neighbors.max_cells,
+            "max_per_step": self.max_per_step,
+            "horizon": self.horizon,
+            "end": self.end,
+        }
+        return privacy_statement(
+            self.guarantee,
+            self.neighbors.unit,
+            self.neighbors.relation,
+            gauges={"gauge": f"{kind} noise on every coordinate of {measured}, drawn once."},
+            declared=declared,
+            spent=ledger.total(),
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return everything that affects privacy as plain data (strings, integers, lists)."""

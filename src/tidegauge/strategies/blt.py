@@ -16,6 +16,7 @@ from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombinati
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import fixed_point
 from tidegauge.strategies import views as filters
+from tidegauge.strategies.bounds import worst_step
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.fixed_point import UNIT, rounding_error, sqrt_up
 from tidegauge.strategies.patterns import pattern_gain_squared
@@ -223,6 +224,16 @@ class Blt(Strategy):
         from tidegauge.strategies import error
 
         return error.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
+
+    def worst_variance_gain(self, view: Decay, horizon: int) -> float:
+        """The gain grows with the step: the last one, or the limit."""
+        from tidegauge.strategies import error
+
+        last = worst_step(view, horizon)
+        if last is not None:
+            return float(self.variance_gain(view, np.array([last]))[0])
+        limit = error.variance_limit(self.gaps, self.weights, view)
+        return limit * 4.0**-self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The sizes of a row of B; old ones in groups (see ``noise_groups``)."""

@@ -13,10 +13,12 @@ from tidegauge.checks import integer
 from tidegauge.errors import InvalidInput, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import views as filters
+from tidegauge.strategies.bounds import worst_step
 from tidegauge.strategies.decay import Custom, Decay, Step, Window
 from tidegauge.strategies.fixed_point import sqrt_up
 from tidegauge.strategies.strategy import (
     COORDINATES_PER_STEP,
+    MOST_STEPS,
     Float64,
     Int64,
     Norm,
@@ -151,6 +153,11 @@ class Identity(Strategy):
             array([1., 2., 3.])
         """
         return _energy(view, steps) * 4.0**-self.lattice_bits
+
+    def worst_variance_gain(self, view: Decay, horizon: int) -> float:
+        """The gain grows with the step: the last one, or the limit."""
+        last = worst_step(view, horizon) or MOST_STEPS
+        return float(self.variance_gain(view, np.array([last]))[0])
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The weights of the noisy steps in a view; old ones in groups (see ``noise_groups``)."""

@@ -123,6 +123,13 @@ class Strategy(ABC):
         """
 
     @abstractmethod
+    def worst_variance_gain(self, view: Decay, horizon: int) -> float:
+        """The largest ``variance_gain`` that the view is judged by: up to the horizon, or for ever.
+
+        A view whose memory is shorter than the horizon is judged in the limit.
+        """
+
+    @abstractmethod
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The law of a view's noise at ``step`` (from 1): weights and how often each occurs.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tidegauge.checks import integer
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import count_blocks, span_of
+from tidegauge.strategies.blocks.combinations import count_blocks, span_of, worst_count
 from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
 from tidegauge.strategies.blocks.levels import (
     checked_levels,
@@ -20,7 +20,14 @@ from tidegauge.strategies.blocks.levels import (
     sensitivity,
 )
 from tidegauge.strategies.decay import Decay, Step
-from tidegauge.strategies.strategy import Float64, Int64, Norm, State, Strategy
+from tidegauge.strategies.strategy import (
+    MOST_STEPS,
+    Float64,
+    Int64,
+    Norm,
+    State,
+    Strategy,
+)
 from tidegauge.strategies.study import noise_groups
 
 __all__ = ["Blocks"]
@@ -134,6 +141,14 @@ class Blocks(Strategy):
         """Number of blocks that a sum takes; the sum of squared weights of another decay."""
         gain = view_gain(self.levels, view, steps, self.signed, opened=False)
         return gain * 0.25**self.lattice_bits
+
+    def worst_variance_gain(self, view: Decay, horizon: int) -> float:
+        """The most blocks that a sum takes up to the horizon; any other decay in the limit."""
+        span = span_of(view)
+        if span is None:
+            return float(self.variance_gain(view, np.array([MOST_STEPS]))[0])
+        count = worst_count(self.levels, span, horizon, self.signed, opened=False)
+        return count * 0.25**self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """A sum of blocks: one weight, as often as there are blocks."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.strategies.blocks.combinations import ALL, span_of, worst_count
+from tidegauge.strategies.blocks.combinations import span_of, worst_count
 from tidegauge.strategies.blocks.completed import Blocks
 from tidegauge.strategies.blocks.decoding import filter_gain
 from tidegauge.strategies.blocks.opened import OpenBlocks

@@ -12,7 +12,7 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import ALL, count_blocks, span_of
+from tidegauge.strategies.blocks.combinations import ALL, count_blocks, span_of, worst_count
 from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
 from tidegauge.strategies.blocks.levels import (
     MOST_STEPS,
@@ -230,6 +230,14 @@ class OpenBlocks(Strategy):
         """Number of blocks that a sum takes; the sum of squared weights of another decay."""
         gain = view_gain(self.levels, view, steps, True, opened=view in self.views)
         return gain * 0.25**self.lattice_bits
+
+    def worst_variance_gain(self, view: Decay, horizon: int) -> float:
+        """The most blocks that a sum takes up to the horizon; any other decay in the limit."""
+        span = span_of(view)
+        if span is None:
+            return float(self.variance_gain(view, np.array([MOST_STEPS]))[0])
+        count = worst_count(self.levels, span, horizon, True, opened=view in self.views)
+        return count * 0.25**self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """A sum of blocks: one weight, as often as there are blocks."""

@@ -4,6 +4,8 @@ A lane is one draw: lane ``row * cells + cell``. Each attempt of a lane has its 
 ``(cell, coordinate << 20 | attempt << 4 | block)`` and takes a constant number of them. A kernel
 adds decided draws to ``values`` and lists the other lanes in ``pending``: ``lane`` if the attempt
 is certainly rejected, ``-1 - lane`` if these words cannot decide it (the exact resolver then does).
+It returns how many it listed, negated if any is undecided. The i-th words belong to lane
+``lanes[i]``, or to lane ``start + i`` if ``lanes`` is empty.
 
 Every product of 64-bit words is written with explicit uint64: Numba turns a mixture of int64 and
 uint64 into float64. The margins are proved in ``docs/proofs/rounded_gaussian.md``.
@@ -106,20 +108,22 @@ def exp_minus(x):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def scaled_gaussian(words, values, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
+def scaled_gaussian(words, values, start, lanes, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
     """One attempt of round(2**shift * (+-(x + y))), x from the table, y uniform in [0, 1).
 
     First word: 48 bits for x, 16 for acceptance. Second: 40 for y, 1 sign, 23 for acceptance.
     From ``shift`` 40 on, y goes on in the third word. ``inverse`` is floor(2**77 / (2 s0^2)).
-    Returns the number of pending lanes.
     """
     wide = shift >= 40
     drop = U(40 - shift) if not wide else U(0)
     half = U(1) << U(39 - shift) if not wide else U(0)
     raise_y, drop_more = U(shift - 39 if wide else 0), U(103 - shift if wide else 0)
     size = U(shift)
+    listed = lanes.shape[0] > 0
     n = 0
-    for i in range(values.shape[0]):
+    unsure = False
+    for i in range(words.shape[0]):
+        lane = lanes[i] if listed else start + i
         a = words[i, 0]
         b = words[i, 1]
         u = a >> U(16)
@@ -141,10 +145,11 @@ def scaled_gaussian(words, values, pending, table, guide, shift, inverse):  # ty
                 else:
                     undecided = True
         if undecided:
-            pending[n] = -1 - i
+            pending[n] = -1 - lane
             n += 1
+            unsure = True
         elif rejected:
-            pending[n] = i
+            pending[n] = lane
             n += 1
         else:
             if wide:
@@ -152,32 +157,39 @@ def scaled_gaussian(words, values, pending, table, guide, shift, inverse):  # ty
             else:
                 z = (y + half) >> drop
             draw = np.int64((U(x) << size) + z)
-            values[i] += -draw if b & U(1 << 23) else draw
-    return n
+            values[lane] += -draw if b & U(1 << 23) else draw
+    return -n if unsure else n
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def folded_gaussian(words, values, pending, table, guide):  # type: ignore[no-untyped-def]  # compiled
+def folded_gaussian(words, values, start, lanes, pending, table, guide):  # type: ignore[no-untyped-def]  # compiled
     """The absolute value by table from 48 bits, the sign from a bit of its own; never rejected."""
+    listed = lanes.shape[0] > 0
     n = 0
-    for i in range(values.shape[0]):
+    unsure = False
+    for i in range(words.shape[0]):
+        lane = lanes[i] if listed else start + i
         u = words[i, 0] >> U(16)
         x = guide[np.int64(u >> U(38))]
         while u > table[x]:
             x += 1
         if u == table[x]:
-            pending[n] = -1 - i
+            pending[n] = -1 - lane
             n += 1
+            unsure = True
         else:
-            values[i] += -x if words[i, 1] & U(1 << 23) else x
-    return n
+            values[lane] += -x if words[i, 1] & U(1 << 23) else x
+    return -n if unsure else n
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def discrete_laplace(words, values, pending, negative, tables, guides, digits):  # type: ignore[no-untyped-def]  # compiled
+def discrete_laplace(words, values, start, lanes, pending, negative, tables, guides, digits):  # type: ignore[no-untyped-def]  # compiled
     """-1 - G or G: a sign, ``digits`` base-256 digits of G and its top, 32 bits for each."""
+    listed = lanes.shape[0] > 0
     n = 0
-    for i in range(values.shape[0]):
+    unsure = False
+    for i in range(words.shape[0]):
+        lane = lanes[i] if listed else start + i
         u = words[i, 0]
         undecided = u == negative
         below = u < negative
@@ -191,8 +203,9 @@ def discrete_laplace(words, values, pending, negative, tables, guides, digits): 
             undecided |= (u == tables[d, k]) and (d == digits or k < 255)
             total += k << np.int64(8 * d)
         if undecided:
-            pending[n] = -1 - i
+            pending[n] = -1 - lane
             n += 1
+            unsure = True
         else:
-            values[i] += -1 - total if below else total
-    return n
+            values[lane] += -1 - total if below else total
+    return -n if unsure else n

@@ -35,7 +35,9 @@ _SMALLEST, _LARGEST = Fraction(1, 16), Fraction(1 << 55)
 _TABLE_BITS = 48
 _GUIDE_BITS = 10
 
-Tables = tuple[NDArray[np.uint64], NDArray[np.int64]]
+UInt64 = NDArray[np.uint64]
+Int64 = NDArray[np.int64]
+Tables = tuple[UInt64, Int64]
 
 
 @final
@@ -85,17 +87,17 @@ class RoundedGaussian(Law):
         return 2 if self._shift >= 40 else 1
 
     def attempt(
-        self, words: NDArray[np.uint64], values: NDArray[np.int64], pending: NDArray[np.int64]
+        self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
     ) -> int:
         """Add the decided draws of one attempt; list the other lanes in ``pending``."""
         from tidegauge.noise import _kernels
 
         table, guide = self._tables
         if self._shift < 0:
-            return int(_kernels.folded_gaussian(words, values, pending, table, guide))
+            return int(_kernels.folded_gaussian(words, values, start, lanes, pending, table, guide))
         return int(
             _kernels.scaled_gaussian(
-                words, values, pending, table, guide, self._shift, self._inverse
+                words, values, start, lanes, pending, table, guide, self._shift, self._inverse
             )
         )
 

@@ -1,7 +1,7 @@
 r"""Certified brackets in plain integers: the only arithmetic that decides a law's tables.
 
-A bracket of a real number ``t >= 0`` at ``bits`` is two integers ``low <= 2**bits t <= high``. Every
-function rounds the lower end down and the upper end up, so a bracket is a proof; more bits
+A bracket of a real number ``t >= 0`` at ``bits`` is two integers ``low <= 2**bits t <= high``.
+Every function rounds the lower end down and the upper end up: a bracket is a proof, and more bits
 make it narrower. No float and no library of special functions is involved.
 """
 

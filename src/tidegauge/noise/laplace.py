@@ -30,7 +30,9 @@ _SMALLEST, _LARGEST = Fraction(1, 512), Fraction(1 << 50)
 _BITS = 32
 _GUIDE_BITS = 8
 
-Tables = tuple[np.uint32, NDArray[np.uint32], NDArray[np.int64]]
+UInt64 = NDArray[np.uint64]
+Int64 = NDArray[np.int64]
+Tables = tuple[np.uint32, NDArray[np.uint32], Int64]
 
 
 @final
@@ -82,13 +84,17 @@ class DiscreteLaplace(Law):
         return digits
 
     def attempt(
-        self, words: NDArray[np.uint64], values: NDArray[np.int64], pending: NDArray[np.int64]
+        self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
     ) -> int:
         """Add the decided draws; list the undecided lanes in ``pending``."""
         from tidegauge.noise import _kernels
 
-        lanes = words.view(np.uint32)
-        return int(_kernels.discrete_laplace(lanes, values, pending, *self._tables, self.digits))
+        parts = words.view(np.uint32)
+        return int(
+            _kernels.discrete_laplace(
+                parts, values, start, lanes, pending, *self._tables, self.digits
+            )
+        )
 
     def resolve(self, tape: Tape) -> int:
         """Return the draw of one lane exactly."""

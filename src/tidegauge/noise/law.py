@@ -22,6 +22,7 @@ from tidegauge.noise.resolver import Tape
 __all__ = ["Law"]
 
 Int64 = NDArray[np.int64]
+UInt64 = NDArray[np.uint64]
 
 _TILE = 1 << 14  # blocks of 16 bytes: half a megabyte of buffers, which the caches hold
 _MOST_ATTEMPTS = 1 << 16
@@ -49,16 +50,20 @@ class Law(ABC):
         """How many 128-bit words one attempt of one lane takes: a constant of the law."""
 
     @abstractmethod
-    def attempt(self, words: NDArray[np.uint64], values: Int64, pending: Int64) -> int:
-        """Add the decided draws of one attempt; list the others (see ``_kernels``).
+    def attempt(
+        self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
+    ) -> int:
+        """Add the decided draws of one attempt; list the other lanes (see ``_kernels``).
 
         Args:
-            words: The words of each lane, shape (lanes, 2 blocks).
-            values: Changed in place, shape (lanes,).
-            pending: Room for the lanes that are not decided, shape (lanes,) at least.
+            words: The words of each lane, shape (n, 2 blocks).
+            values: All lanes of the call, shape (rows * cells,), changed in place.
+            start: The first lane, if ``lanes`` is empty.
+            lanes: The lanes, shape (n,); empty: ``start .. start + n - 1``.
+            pending: Room for the lanes that are not decided, shape (n,) at least.
 
         Returns:
-            How many of ``pending`` were written.
+            How many of ``pending`` were written, negated if any is undecided.
         """
 
     @abstractmethod
@@ -81,13 +86,16 @@ class Law(ABC):
             LiveState: The words are closed or belong to another process.
         """
         _check(values, coordinates)
+        cells = values.shape[1]
         flat = values.reshape(-1)
-        pending = self._first(words, flat, coordinates, values.shape[1])
+        lanes = np.empty(0, dtype=np.int64)
         for number in range(_MOST_ATTEMPTS):
-            rejected = self._resolve(words, flat, coordinates, values.shape[1], pending, number)
-            if not len(rejected):
+            pending, unsure = self._tiles(words, flat, coordinates, cells, lanes, number)
+            lanes = pending
+            if unsure:
+                lanes = self._resolve(words, flat, coordinates, cells, pending, number)
+            if not len(lanes):
                 return
-            pending = self._again(words, flat, coordinates, values.shape[1], rejected, number + 1)
         raise ArithmeticError("65536 attempts of one draw were rejected: the words are broken")
 
     def draw(self, words: Words, coordinates: Int64, cells: int) -> Int64:
@@ -96,45 +104,33 @@ class Law(ABC):
         self.add(words, values, coordinates)
         return values
 
-    def _first(self, words: Words, flat: Int64, coordinates: Int64, cells: int) -> Int64:
-        """Make attempt 0 of every lane; return the pending ones."""
-        from tidegauge.noise._kernels import number_range
-
-        blocks, lanes = self.blocks, len(flat)
-        tile = min(_TILE // blocks, lanes)
-        found = []
-        for start in range(0, lanes, tile):
-            stop = min(start + tile, lanes)
-            inputs, outputs, pending = words.buffers((stop - start) * blocks)
-            number_range(coordinates, cells, start, stop, blocks, inputs)
-            words.fill(inputs, outputs)
-            count = self.attempt(outputs[:-1].reshape(-1, 2 * blocks), flat[start:stop], pending)
-            if count:
-                rest = pending[:count]
-                found.append(np.where(rest < 0, rest - start, rest + start))
-        return _joined(found)
-
-    def _again(
+    def _tiles(
         self, words: Words, flat: Int64, coordinates: Int64, cells: int, lanes: Int64, number: int
-    ) -> Int64:
-        """Make a further attempt of some lanes; return the pending ones."""
-        from tidegauge.noise._kernels import number_lanes
+    ) -> tuple[Int64, bool]:
+        """Make an attempt of the lanes, or the first of all; return those left, and any unsure."""
+        from tidegauge.noise._kernels import number_lanes, number_range
 
         blocks = self.blocks
         tile = _TILE // blocks
-        found = []
-        for start in range(0, len(lanes), tile):
-            some = lanes[start : start + tile]
-            inputs, outputs, pending = words.buffers(len(some) * blocks)
-            number_lanes(coordinates, cells, some, number, blocks, inputs)
+        end = len(lanes) if number else len(flat)
+        found, unsure = [], False
+        for start in range(0, end, tile):
+            stop = min(start + tile, end)
+            inputs, outputs, pending = words.buffers((stop - start) * blocks)
+            some = lanes[start:stop]
+            if number:
+                number_lanes(coordinates, cells, some, number, blocks, inputs)
+            else:
+                number_range(coordinates, cells, start, stop, blocks, inputs)
             words.fill(inputs, outputs)
-            draws = np.zeros(len(some), dtype=np.int64)
-            count = self.attempt(outputs[:-1].reshape(-1, 2 * blocks), draws, pending)
-            flat[some] += draws
+            parts = outputs[:-1].reshape(-1, 2 * blocks)
+            count = self.attempt(parts, flat, start, some, pending)
             if count:
-                rest = pending[:count]
-                found.append(np.where(rest < 0, -1 - some[-1 - rest], some[rest]))
-        return _joined(found)
+                unsure |= count < 0
+                found.append(pending[: abs(count)].copy())
+        if len(found) == 1:
+            return found[0], unsure
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64), unsure
 
     def _resolve(
         self,
@@ -146,8 +142,6 @@ class Law(ABC):
         number: int,
     ) -> Int64:
         """Decide the undecided lanes of attempt ``number``; return all the rejected ones."""
-        if not len(pending) or pending.min() >= 0:
-            return pending
         rejected = []
         for entry in pending.tolist():
             draw, lane = None, max(entry, -1 - entry)
@@ -160,13 +154,6 @@ class Law(ABC):
             else:
                 flat[lane] = _wrapped(int(flat[lane]) + draw)
         return np.array(rejected, dtype=np.int64)
-
-
-def _joined(found: list[Int64]) -> Int64:
-    """Return the lists as one array."""
-    if len(found) == 1:
-        return found[0]
-    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
 def _wrapped(value: int) -> int:

@@ -1,0 +1,234 @@
+"""Pictures of releases: each value with its band, in small multiples, the guarantee below.
+
+Needs the extra ``plots``; matplotlib is loaded by the first figure, without its global state.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tidegauge.checks import shown
+from tidegauge.errors import InvalidParameter, MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["OKABE_ITO", "Panel", "releases_figure"]
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Colours that stay apart for colour-blind readers (Okabe and Ito 2008)."""
+
+_INK, _FAINT, _GRID = "#222222", "#5f5f5f", "#dddddd"
+_WIDTH = 8.0  # inches: 800 pixels at 100 dots an inch, where the smallest text has 12 pixels
+_ROW, _LEFT, _RIGHT, _GAP = 1.45, 0.78, 0.22, 0.28
+_LINE = 0.17  # inches a line of the caption
+_CAPTION_COLUMNS = 112
+_BAND_KEY = "Line: published value. Band: 95 % interval of the noise."
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One small picture: a view of a cell.
+
+    Args:
+        label: What it shows; written into the panel, in place of a legend.
+        value: Published values, shape (steps,); NaN leaves a gap.
+        lower: Lower end of the interval, shape (steps,).
+        upper: Upper end of the interval, shape (steps,).
+        colour: Which of ``OKABE_ITO``; the same for panels that belong together.
+    """
+
+    label: str
+    value: ArrayLike
+    lower: ArrayLike
+    upper: ArrayLike
+    colour: int = 0
+
+
+def releases_figure(
+    times: Sequence[Any],
+    panels: Sequence[Panel],
+    *,
+    path: str | Path,
+    title: str,
+    value_label: str,
+    time_label: str,
+    caption: str,
+    key: str = _BAND_KEY,
+    columns: int = 2,
+    share_y: bool = True,
+) -> None:
+    """Draw releases with their bands and save the picture.
+
+    Args:
+        times: End of each step: datetimes, or step numbers; shape (steps,).
+        panels: The small pictures, row by row.
+        path: Where to write; ``.png`` (1600 pixels wide) or ``.svg``.
+        title: One line above the panels.
+        value_label: The quantity and its unit, at the left.
+        time_label: What the times mean, with their zone or unit, at the bottom.
+        caption: The guarantee in words.
+        key: What line and band are; goes before the caption.
+        columns: Panels in a row.
+        share_y: Whether all panels have the same scale, so that heights may be compared.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        InvalidParameter: No panel, arrays that do not match ``times``, or an unknown file type.
+
+    Examples:
+        >>> releases_figure([1, 2], [], path="x.png", title="", value_label="", time_label="",
+        ...                 caption="")
+        Traceback (most recent call last):
+        tidegauge.errors.InvalidParameter: Expected at least one panel, got none. There is ...
+    """
+    target = Path(path)
+    _check(times, panels, target, columns)
+    try:
+        from matplotlib import rc_context
+    except ImportError as missing:
+        raise MissingExtra(
+            "Expected matplotlib to be installed, found none. No picture can be drawn. "
+            'Run: pip install "tidegauge[plots]"'
+        ) from missing
+    # A fixed salt and no date: the same releases give the same file.
+    with rc_context({"font.size": 9.0, "font.family": "DejaVu Sans", "svg.hashsalt": "tidegauge"}):
+        figure = _figure(times, panels, columns, share_y, title, value_label, time_label)
+        _write_caption(figure, key, caption)
+        metadata = {"Date": None} if target.suffix == ".svg" else None
+        figure.savefig(target, dpi=200, facecolor="white", metadata=metadata)
+
+
+def _check(times: Sequence[Any], panels: Sequence[Panel], path: Path, columns: int) -> None:
+    """Refuse what cannot be drawn, before anything is loaded."""
+    if not panels:
+        raise InvalidParameter(
+            "Expected at least one panel, got none. There is nothing to draw. Give one Panel for "
+            "each view and cell."
+        )
+    if columns < 1:
+        raise InvalidParameter(
+            f"Expected columns >= 1, got columns={shown(columns)}. No panel would have a place. "
+            "Leave it out for 2."
+        )
+    if path.suffix not in (".png", ".svg"):
+        raise InvalidParameter(
+            f"Expected path to end in .png or .svg, got {shown(path.name)}. The type of the "
+            "picture follows from it. Rename it."
+        )
+    for panel in panels:
+        for name in ("value", "lower", "upper"):
+            shape = np.shape(getattr(panel, name))
+            if shape != (len(times),):
+                raise InvalidParameter(
+                    f"Expected {name} of panel {shown(panel.label)} to have shape "
+                    f"({len(times)},), got {shape}. Values and times would not match. Give one "
+                    "value for each time."
+                )
+
+
+def _figure(
+    times: Sequence[Any],
+    panels: Sequence[Panel],
+    columns: int,
+    share_y: bool,
+    title: str,
+    value_label: str,
+    time_label: str,
+) -> Figure:
+    """All panels with their axes; room below for the caption is added when that is known."""
+    from matplotlib.figure import Figure
+
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    top, bottom = 0.6, 0.62
+    height = top + rows * _ROW + (rows - 1) * _GAP + bottom
+    figure = Figure(figsize=(_WIDTH, height))
+    between = _GAP if share_y else 3 * _GAP  # room for the numbers of a scale of its own
+    width = (_WIDTH - _LEFT - _RIGHT - (columns - 1) * between) / columns
+    step = (_WIDTH - _LEFT - _RIGHT - width) / max(columns - 1, 1)
+    first: Axes | None = None
+    for i, panel in enumerate(panels):
+        row, column = divmod(i, columns)
+        left = _LEFT + column * step
+        low = height - top - _ROW - row * (_ROW + _GAP)
+        place = (left / _WIDTH, low / height, width / _WIDTH, _ROW / height)
+        axes = figure.add_axes(place, sharex=first, sharey=first if share_y else None)
+        first = first or axes
+        lowest = i + columns >= len(panels)
+        _draw(axes, times, panel, lowest, labelled=column == 0 or not share_y)
+    _scale(figure, panels)
+    figure.text(
+        (_LEFT - 0.6) / _WIDTH, 1 - 0.13 / height, title,
+        ha="left", va="top", fontsize=11, fontweight="bold", color=_INK,
+    )  # fmt: skip
+    middle = bottom / height + (1 - (top + bottom) / height) / 2
+    figure.text(0.12 / _WIDTH, middle, value_label, rotation=90, ha="left", va="center", color=_INK)
+    figure.text(
+        (_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2) / _WIDTH, (bottom - 0.32) / height, time_label,
+        ha="center", va="top", color=_INK,
+    )  # fmt: skip
+    return figure
+
+
+def _draw(axes: Axes, times: Sequence[Any], panel: Panel, lowest: bool, labelled: bool) -> None:
+    """One panel: band, line, label, and no more lines than are needed to read them."""
+    colour = OKABE_ITO[panel.colour % len(OKABE_ITO)]
+    value, lower, upper = (np.asarray(a, float) for a in (panel.value, panel.lower, panel.upper))
+    thin = len(value) > 1000  # so that the band stays in sight beside a crowded line
+    axes.fill_between(times, lower, upper, color=colour, alpha=0.32, linewidth=0, zorder=2)
+    axes.plot(times, value, color=colour, linewidth=0.45 if thin else 0.9, zorder=3)
+    axes.set_title(panel.label, loc="left", fontsize=9.5, fontweight="bold", color=colour, pad=3)
+    axes.grid(axis="y", color=_GRID, linewidth=0.6, zorder=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(_FAINT)
+    axes.tick_params(axis="x", color=_FAINT, labelcolor=_INK, labelbottom=lowest, length=3)
+    axes.tick_params(axis="y", length=0, labelcolor=_INK, labelleft=labelled)
+    axes.margins(x=0.01)
+
+
+def _scale(figure: Figure, panels: Sequence[Panel]) -> None:
+    """Ticks that can be read: round numbers, short dates, zero in sight for totals."""
+    from importlib import import_module
+
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    dates: Any = import_module("matplotlib.dates")  # its classes have no types
+    for axes, panel in zip(figure.axes, panels, strict=True):
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=False))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+        if np.nanmin(np.asarray(panel.lower, float)) < 0:
+            axes.axhline(0, color=_FAINT, linewidth=0.6, zorder=1)
+        if isinstance(axes.xaxis.get_major_locator(), dates.AutoDateLocator):
+            locator = dates.AutoDateLocator(minticks=3, maxticks=7)
+            axes.xaxis.set_major_locator(locator)
+            axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+
+
+def _write_caption(figure: Figure, key: str, caption: str) -> None:
+    """Write key and guarantee below the panels, in a figure made taller for them."""
+    lines = [line for text in (key, caption) for line in textwrap.wrap(text, _CAPTION_COLUMNS)]
+    extra = len(lines) * _LINE + 0.1
+    width, height = figure.get_size_inches()
+    taller = height + extra
+    for axes in figure.axes:
+        box = axes.get_position()
+        axes.set_position(
+            (box.x0, (box.y0 * height + extra) / taller, box.width, box.height * height / taller)
+        )
+    for text in figure.texts:
+        x, y = text.get_position()
+        text.set_position((x, (y * height + extra) / taller))
+    figure.set_size_inches(width, taller)
+    figure.text(
+        0.18 / width, (extra - 0.02) / taller, "\n".join(lines),
+        ha="left", va="top", fontsize=8.6, color=_FAINT, linespacing=1.3,
+    )  # fmt: skip

@@ -1,0 +1,164 @@
+"""Half-widths against exact convolutions of probabilities, and against a million draws."""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from tidegauge.errors import InvalidParameter
+from tidegauge.noise import quantile
+from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
+
+LEVELS = [0.5, 0.9, 0.95, 0.99, 0.9999, 1 - 1e-8]
+
+
+def coverages(scale, terms, unit):
+    """P(|S| <= q) for q = 0, 1, 2, ... on the lattice of 1 / unit, by exact convolution.
+
+    ``terms`` holds (numerator over unit, how many draws).
+    """
+    p = math.exp(-1 / scale)
+    reach = math.ceil(45 * scale) + 5
+    law = (1 - p) / (1 + p) * p ** np.abs(np.arange(-reach, reach + 1))
+    total = np.ones(1)
+    for numerator, number in terms:
+        spaced = np.zeros((law.size - 1) * numerator + 1)
+        spaced[::numerator] = law
+        for _ in range(number):
+            total = np.convolve(total, spaced)
+    middle = total.size // 2
+    return total[middle] + np.concatenate([[0.0], 2 * np.cumsum(total[middle + 1 :])])
+
+
+def exact_half_width(scale, terms, unit, level):
+    return int(np.argmax(coverages(scale, terms, unit) >= level)) / unit
+
+
+def on_lattice_agrees(scale, number):
+    one, many = np.array([1.0]), np.array([number])
+    return all(
+        exact_half_width(scale, [(1, number)], 1, level)
+        == laplace_half_width(scale, one, many, level)
+        for level in LEVELS
+    )
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.3, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("number", [1, 2, 5, 12])
+def test_equal_weights_give_the_least_lattice_point_that_covers(scale, number):
+    assert on_lattice_agrees(scale, number)
+
+
+def test_signs_repetitions_and_sizes_of_equal_weights_do_not_matter():
+    expected = exact_half_width(2.0, [(1, 6)], 1, 0.95) * 0.25
+    weights, counts = np.array([0.25, -0.25, 0.25, 0.0]), np.array([3, 2, 1, 9])
+    assert expected == laplace_half_width(2.0, weights, counts, 0.95)
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0, 20.0, 29.9, 30.0, 45.0, 100.0])
+@pytest.mark.parametrize(
+    ("terms", "unit"),
+    [([(2, 1), (1, 1)], 2), ([(3, 1), (1, 2)], 3), ([(2, 3), (1, 1)], 2), ([(5, 1), (1, 4)], 5)],
+)
+def test_unequal_weights_always_cover_and_are_hardly_too_wide(scale, terms, unit):
+    weights = np.array([numerator / unit for numerator, _ in terms])
+    counts = np.array([number for _, number in terms])
+    exact = coverages(scale, terms, unit)
+    for level in LEVELS:
+        found = laplace_half_width(scale, weights, counts, level)
+        covered = exact[math.floor(found * unit)]
+        assert covered >= level - 1e-5 * (1 - level)
+        least = int(np.argmax(exact >= level)) / unit
+        if scale >= 30:
+            assert found <= least + weights[0]
+        elif level >= 0.9:
+            assert found <= least * 1.02
+
+
+@pytest.mark.parametrize("scale", [30.0, 1e3, 1e6, 1e9])
+def test_large_scales_agree_with_the_continuous_law(scale):
+    # The difference of two gamma variables: a sum of n Laplace draws, by its own closed form.
+    for number in (2, 3):
+        q = laplace_half_width(scale, np.array([1.0]), np.array([number]), 0.95) / scale
+        x = np.linspace(0, 60, 600_001)
+        shape = {2: 1 + x, 3: 3 + 3 * x + x**2}[number] * np.exp(-x)
+        cover = np.cumsum(shape) / np.sum(shape)
+        expected = x[np.argmax(cover >= 0.95)]
+        assert q == pytest.approx(expected, rel=2e-4 + 1 / scale)
+
+
+def test_many_terms_become_normal():
+    q = laplace_half_width(1e4, np.array([1.0]), np.array([10**6]), 0.95)
+    expected = NormalDist().inv_cdf(0.975) * math.sqrt(2e6) * 1e4
+    assert q == pytest.approx(expected, rel=1e-5)
+
+
+def test_many_distinct_weights_keep_their_fourth_cumulant():
+    # Cornish and Fisher's expansion, whose next term is below 1e-6 here
+    factor, scale = 0.999, 1e4
+    weights = factor ** np.arange(27_600)
+    q = laplace_half_width(scale, weights, np.ones(weights.size, dtype=np.int64), 0.95)
+    variance = 2 * scale**2 * np.sum(weights**2)
+    excess = 12 * scale**4 * np.sum(weights**4) / variance**2
+    z = NormalDist().inv_cdf(0.975)
+    expected = math.sqrt(variance) * (z + excess * (z**3 - 3 * z) / 24)
+    assert q == pytest.approx(expected, rel=2e-5)
+    assert abs(excess * (z**3 - 3 * z) / 24 / z) > 5e-5  # the test can see the fourth cumulant
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("scale", "factor"), [(0.7, 0.6), (2.0, 0.8), (50.0, 0.5)])
+def test_the_coverage_of_decayed_noise_is_the_level(scale, factor):
+    draws = 300_000
+    source = np.random.default_rng(20240511)
+    weights = factor ** np.arange(math.ceil(math.log(1e-7) / math.log(factor)))
+    p = 1 - math.exp(-1 / scale)
+    total = np.zeros(draws)
+    for weight in weights:
+        total += weight * (source.geometric(p, draws) - source.geometric(p, draws))
+    q = laplace_half_width(scale, weights, np.ones(weights.size, dtype=np.int64), 0.95)
+    error = 4 * math.sqrt(0.95 * 0.05 / draws)
+    assert 0.95 - error <= np.mean(np.abs(total) <= q) <= 0.956 + error
+    assert np.mean(np.abs(total) <= 0.97 * q) < 0.95
+
+
+def test_gaussian_half_widths_are_exact():
+    weights, counts = np.array([3.0, -4.0]), np.array([1, 1])
+    expected = NormalDist().inv_cdf(0.975) * 5 * 2
+    assert expected == pytest.approx(gaussian_half_width(4.0, weights, counts, 0.95), rel=1e-12)
+
+
+def test_no_noise_has_no_width():
+    nothing = np.zeros(0), np.zeros(0, dtype=np.int64)
+    assert laplace_half_width(1.0, *nothing, 0.95) == 0.0
+    assert laplace_half_width(1.0, np.zeros(3), np.ones(3, dtype=np.int64), 0.95) == 0.0
+    assert gaussian_half_width(1.0, *nothing, 0.95) == 0.0
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, float("nan"), 1 - 1e-10])
+def test_impossible_levels_are_refused(level):
+    one = np.ones(1), np.ones(1, dtype=np.int64)
+    with pytest.raises(InvalidParameter, match="level"):
+        laplace_half_width(1.0, *one, level)
+    with pytest.raises(InvalidParameter, match="level"):
+        gaussian_half_width(1.0, *one, level)
+
+
+def test_a_normal_approximation_would_not_pass(monkeypatch):
+    def normal(scale, number, level):
+        std = math.sqrt(quantile._variance(scale) * number)
+        return math.ceil(NormalDist().inv_cdf((1 + level) / 2) * std)
+
+    monkeypatch.setattr(quantile, "_on_lattice", normal)
+    assert not on_lattice_agrees(3.0, 2)
+
+
+def test_forgetting_what_the_smoothing_moved_would_not_cover(monkeypatch):
+    exact = coverages(1.0, [(2, 1), (1, 1)], 2)
+    level = float(exact[5]) + 1e-6  # a half-width of 2.5 is not enough, 3 is
+    both = np.array([1.0, 0.5]), np.array([1, 1])
+    assert laplace_half_width(1.0, *both, level) >= 3
+    honest = quantile._smoothed
+    monkeypatch.setattr(quantile, "_smoothed", lambda *given: (honest(*given)[0], 0.0))
+    assert exact[math.floor(laplace_half_width(1.0, *both, level) * 2)] < level

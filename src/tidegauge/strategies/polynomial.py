@@ -52,8 +52,9 @@ def exponential_sum(c: float, reach: int) -> tuple[Float64, Float64, float]:
 
 def _least_squares(c: float, k: Float64, terms: int) -> tuple[Float64, Float64, float]:
     rates = np.geomspace(0.4 * min(1.0, c) / (k[-1] + 1), 1 + c, terms)
-    columns = np.exp(-np.outer(k, rates) + c * np.log1p(k)[:, None])
+    gaps = -np.expm1(-rates)
+    columns = np.exp(np.outer(k, np.log1p(-gaps)) + c * np.log1p(k)[:, None])
     scale = np.sqrt((columns**2).sum(axis=0))
     weights = np.linalg.lstsq(columns / scale, np.ones(len(k)), rcond=None)[0] / scale
     error = float(np.abs(columns @ weights - 1).max())
-    return -np.expm1(-rates), weights, error
+    return gaps, weights, error

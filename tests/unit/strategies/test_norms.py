@@ -58,6 +58,32 @@ def test_the_column_norm_is_the_geometric_sum(pairs):
         assert mpmath.almosteq(mpmath.mpf(norm.numerator) / norm.denominator, expected, 1e-100)
 
 
+def honest(norm):
+    """Is a norm never below the sum of squares of exact coefficients, however many are taken?"""
+    for gaps, weights in (
+        ((UNIT // 8, UNIT // 2), (UNIT // 16, UNIT // 4)),
+        ((UNIT // 500, UNIT // 9), (UNIT // 700, UNIT // 20)),
+        ((UNIT // 3,), (UNIT // 4,)),
+    ):
+        squares = (c * c for c in coefficients(gaps, weights, 600))
+        if sum(squares) > norm(gaps, weights):
+            return False
+    return True
+
+
+def test_the_norm_is_honest_and_twins_that_are_not_are_caught():
+    def without_cross_terms(gaps, weights):
+        parts = (column_norm_squared([g], [w]) - 1 for g, w in zip(gaps, weights, strict=True))
+        return 1 + sum(parts)
+
+    def up_to_a_horizon(gaps, weights):
+        return sum(c * c for c in coefficients(gaps, weights, 100))
+
+    assert honest(column_norm_squared)
+    assert not honest(without_cross_terms)
+    assert not honest(up_to_a_horizon)
+
+
 def test_partial_sums_stay_below_the_column_norm_and_reach_it():
     gaps, weights = (UNIT // 8, UNIT // 2), (UNIT // 16, UNIT // 4)
     squares = [c * c for c in coefficients(gaps, weights, 300)]

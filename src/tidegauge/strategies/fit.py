@@ -28,9 +28,9 @@ from tidegauge.strategies.decay import (
     Custom,
     Decay,
     Exponential,
+    FiniteDecay,
     Polynomial,
     Running,
-    Step,
     Window,
 )
 from tidegauge.strategies.error import variance_gain, variance_limit, zeros
@@ -247,7 +247,8 @@ def _demands(targets: list[_Target], shares: list[float]) -> Demands:
             windows.append((float(decay.steps), level))
         elif isinstance(decay, Exponential | Polynomial):
             poles.append((*_shares_of_power(*decay.poles), level))
-        elif isinstance(decay, Step | Custom):
+        else:
+            assert isinstance(decay, FiniteDecay), "a running sum has a last step"
             finite.append((_autocorrelation(decay.taps), level))
     lengths = [len(gaps) for gaps, _, _ in poles]
     return Demands(

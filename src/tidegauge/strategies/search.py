@@ -84,7 +84,8 @@ def residues(of: Array, others: Array) -> Array:
 
 def _pair(a: Array, b: Array) -> Array:
     """Return 1 - p q for all pairs of poles, from their gaps."""
-    return a[..., :, None] + b[..., None, :] - a[..., :, None] * b[..., None, :]
+    result: Array = a[..., :, None] + b[..., None, :] - a[..., :, None] * b[..., None, :]
+    return result
 
 
 def _quadratic(vector: Array, matrix: Array) -> Array:

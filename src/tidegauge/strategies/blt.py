@@ -14,7 +14,7 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import fixed_point
+from tidegauge.strategies import error, fixed_point
 from tidegauge.strategies import views as filters
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.fixed_point import UNIT, rounding_error, sqrt_up
@@ -220,8 +220,6 @@ class Blt(Strategy):
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """The squared row norms of B, in closed form (see :mod:`.error`)."""
-        from tidegauge.strategies import error
-
         return error.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:

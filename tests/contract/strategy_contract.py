@@ -109,13 +109,11 @@ def _minus(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def assert_stays_within_under_attack(
-    strategy: Strategy, max_cells: int, *, signed: bool, steps: int, width: int = 24
+    strategy: Strategy, max_cells: int, *, signed: bool, steps: int, width: int = 100
 ) -> float:
     """A greedy adversary cannot drive two neighbors' coordinates beyond the sensitivity.
 
-    One event of one grain enters each of ``max_cells`` cells at the first step. At each step the
-    adversary tries ``2 width`` totals and takes the one for which roundings move the two streams
-    furthest apart.
+    One event of one grain enters each of ``max_cells`` cells at the first step; see :func:`attack`.
 
     Returns:
         The move over the sensitivity, to show how close the attack came.
@@ -125,28 +123,61 @@ def assert_stays_within_under_attack(
     neighbors = Neighbors(
         Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, low, high, max_cells, max_cells
     )
-    share = moved / float(strategy.sensitivity(Norm.L2, neighbors))
+    size = float((moved.astype(np.float64) ** 2).sum()) ** 0.5
+    share = size / float(strategy.sensitivity(Norm.L2, neighbors))
     assert share <= 1.0
     return share
 
 
-def attack(
-    strategy: Strategy, max_cells: int, *, signed: bool, steps: int, width: int = 24
+def assert_each_rounding_is_paid(
+    strategy: Strategy, error: float, *, signed: bool, steps: int, width: int = 100
 ) -> float:
-    """The L2 norm, in lattice units, of the difference that the greedy adversary reaches."""
-    candidates = range(-width, width) if signed else range(2 * width)
-    states = strategy.init_encoder(max_cells), strategy.init_encoder(max_cells)
-    squared = 0
+    """A greedy adversary cannot part any coordinate's move from that of C x by ``error`` grains.
+
+    Returns:
+        The largest such distance over ``error``, to show how close the attack came.
+    """
+    ideal = encoder_matrix(strategy, steps)[:, :1] * 2.0**strategy.lattice_bits
+    moved = attack(strategy, 1, signed=signed, steps=steps, width=width, ideal=ideal)
+    share = float(np.abs(moved - ideal).max()) * 2.0**-strategy.lattice_bits / error
+    assert share < 1.0
+    return share
+
+
+def attack(
+    strategy: Strategy,
+    max_cells: int,
+    *,
+    signed: bool,
+    steps: int,
+    width: int = 100,
+    ideal: Float64 | None = None,
+) -> Int64:
+    """The difference, in lattice units, to which the greedy adversary drives two neighbors.
+
+    At each step it takes the first of ``width`` totals, the same in every cell, after which the
+    roundings of this and the next step move the two streams furthest apart; or, if ``ideal`` is
+    given (rows, 1), furthest away from that move. The strategy must have one row a step.
+    """
+    candidates = range(-width // 2, width // 2) if signed else range(width)
+    base, other = strategy.init_encoder(max_cells), strategy.init_encoder(max_cells)
+    aim = np.zeros((steps, 1)) if ideal is None else ideal
+    moved = []
     for t in range(steps):
-        outcomes = []
-        for total in candidates:
-            x = np.full((1, max_cells), total, dtype=np.int64)
-            base, other = copied(states[0]), copied(states[1])
-            moved = strategy.encode(other, x + int(t == 0), t) - strategy.encode(base, x, t)
-            outcomes.append((int((moved.astype(object) ** 2).sum()), (base, other)))
-        gained, states = max(outcomes, key=lambda outcome: outcome[0])
-        squared += gained
-    return float(squared) ** 0.5
+        event = int(t == 0)
+        soon = aim[t : t + 2]
+
+        def gained(total: int, event: int = event, t: int = t, soon: Float64 = soon) -> float:
+            x = np.zeros((len(soon), max_cells), dtype=np.int64)
+            x[0] = total
+            neighbor = x.copy()
+            neighbor[0] += event
+            ahead = strategy.encode(copied(other), neighbor, t)
+            return float(((ahead - strategy.encode(copied(base), x, t) - soon) ** 2).sum())
+
+        x = np.full((1, max_cells), max(candidates, key=gained), dtype=np.int64)
+        moved.append(strategy.encode(other, x + event, t) - strategy.encode(base, x, t))
+    return np.concatenate(moved)
 
 
 def copied(state: State) -> State:

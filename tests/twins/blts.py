@@ -1,4 +1,4 @@
-"""Filters for tests: any valid one, and a realistic one."""
+"""Filters for tests: any valid one, and one with long and short memories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def filters(draw, *, shortest: float = 0.05, longest: float = 40.0, most: int = 
     return tuple(gaps), tuple(max(1, weight) for weight in weights)
 
 
-RUNNING = (  # close to the best four buffers for a running sum of 2^16 steps
+RUNNING = (  # four buffers, of memories from six steps to fifty thousand
     tuple(int(UNIT * gap) for gap in (1.9e-5, 6.0e-4, 1.2e-2, 0.16)),
     tuple(int(UNIT * weight) for weight in (0.0035, 0.016, 0.075, 0.31)),
 )

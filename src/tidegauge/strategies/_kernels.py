@@ -15,7 +15,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-_TILE_ENCODE = 16  # cells whose 128-bit states stay in the first cache while the steps go by
+_LANES = 16384  # cell-steps of one turn; longer strides down the steps would miss every page
+_TILE_ENCODE = 64  # cells whose 128-bit states stay in the first cache while the steps go by
 _TILE_DECODE = 512  # cells of one vectorised run; their float states fit into the first cache
 _FEW = 8  # below this many cells, loops over cells are too short to be worth their set-up
 
@@ -96,20 +97,36 @@ def encode(
     ``x`` is clamped to ``[-largest, largest]``, so that no state can leave its 128 bits.
     """
     steps, cells = x.shape
+    rows = max(1, _LANES // cells)
+    for first in range(0, steps, rows):
+        for start in range(0, cells, _TILE_ENCODE):
+            block = slice(first, first + rows), slice(start, start + _TILE_ENCODE)
+            tile = states[start : start + _TILE_ENCODE]
+            _encode_tile(x[block], tile, gaps, weights, largest, np.uint64(shift), out[block])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _encode_tile(
+    x: NDArray[np.int64],
+    states: NDArray[np.uint64],
+    gaps: NDArray[np.uint64],
+    weights: NDArray[np.uint64],
+    largest: int,
+    shift: np.uint64,
+    out: NDArray[np.int64],
+) -> None:
+    steps, cells = x.shape
     buffers = gaps.shape[0]
-    right = np.uint64(shift)
-    for start in range(0, cells, _TILE_ENCODE):
-        stop = min(start + _TILE_ENCODE, cells)
-        for t in range(steps):
-            for i in range(start, stop):
-                total = np.uint64(min(max(x[t, i], -largest), largest))
-                high, low = total, np.uint64(0)
-                for j in range(buffers):
-                    u_high, u_low = states[i, j, 0], states[i, j, 1]
-                    high, low = _add(high, low, u_high, u_low)
-                    u_high, u_low = _advance(u_high, u_low, gaps[j], weights[j], total)
-                    states[i, j, 0], states[i, j, 1] = u_high, u_low
-                out[t, i] = _floor_shift(high, low, right)
+    for t in range(steps):
+        for i in range(cells):
+            total = np.uint64(min(max(x[t, i], -largest), largest))
+            high, low = total, np.uint64(0)
+            for j in range(buffers):
+                u_high, u_low = states[i, j, 0], states[i, j, 1]
+                high, low = _add(high, low, u_high, u_low)
+                u_high, u_low = _advance(u_high, u_low, gaps[j], weights[j], total)
+                states[i, j, 0], states[i, j, 1] = u_high, u_low
+            out[t, i] = _floor_shift(high, low, shift)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -14,14 +14,13 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import fixed_point
+from tidegauge.strategies import error, fixed_point, study
 from tidegauge.strategies import views as filters
 from tidegauge.strategies.bounds import worst_step
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.fixed_point import UNIT, rounding_error, sqrt_up
 from tidegauge.strategies.patterns import pattern_gain_squared
 from tidegauge.strategies.strategy import (
-    COORDINATES_PER_STEP,
     MOST_STEPS,
     Float64,
     Int64,
@@ -29,8 +28,8 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
     UInt64,
+    step_coordinates,
 )
-from tidegauge.strategies.study import decoder_matrix, encoder_matrix, noise_groups
 
 __all__ = ["Blt"]
 
@@ -164,9 +163,9 @@ class Blt(Strategy):
         Examples:
             >>> from tidegauge.privacy.unit import Event, NeighboringRelation
             >>> one = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
-            >>> blt = Blt((1 << 63,), (1 << 63,), lattice_bits=40, charged_steps=1 << 20)
-            >>> round(float(blt.sensitivity(Norm.L2, one)) / 2**40, 6)  # grains; sqrt(4/3)
-            1.154701
+            >>> blt = Blt((1 << 63,), (1 << 62,), lattice_bits=40, charged_steps=1 << 20)
+            >>> round(float(blt.sensitivity(Norm.L2, one)) / 2**40, 6)  # grains; sqrt(13/12)
+            1.040833
         """
         if norm not in self.norms:
             raise UnsupportedCombination(
@@ -203,7 +202,7 @@ class Blt(Strategy):
 
     def coordinates(self, first: int, steps: int) -> Int64:
         """One row a step."""
-        return np.arange(first, first + steps, dtype=np.int64) * COORDINATES_PER_STEP
+        return step_coordinates(first, steps)
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states and those of the views, all zero."""
@@ -221,8 +220,6 @@ class Blt(Strategy):
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """The squared row norms of B, in closed form (see :mod:`.error`)."""
-        from tidegauge.strategies import error
-
         return error.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
@@ -237,11 +234,11 @@ class Blt(Strategy):
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The sizes of a row of B; old ones in groups (see ``noise_groups``)."""
-        return noise_groups(lambda steps: self.variance_gain(view, steps), step)
+        return study.noise_groups(lambda steps: self.variance_gain(view, steps), step)
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """C and its inverse, from impulses through the strategy's own code."""
-        return encoder_matrix(self, steps), decoder_matrix(self, Step(), steps)
+        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
 
     def coefficients(self, n: int) -> Float64:
         """c_0 ... c_(n-1), correctly rounded to a few units in the last place."""
@@ -251,6 +248,14 @@ class Blt(Strategy):
         pairs = zip(weights, np.log1p(-gaps), strict=True)
         tail = sum((weight * np.exp(rate * lags) for weight, rate in pairs), np.zeros(n - 1))
         return np.concatenate([np.ones(1), tail])
+
+    def max_error(self, view: Decay, steps: int) -> float:
+        """The largest std over ``steps`` steps, one event of one grain, mu = 1; in grains."""
+        return study.max_error(self, view, steps)
+
+    def mean_squared_error(self, view: Decay, steps: int) -> float:
+        """The mean variance over ``steps`` steps, one event of one grain, mu = 1."""
+        return study.mean_squared_error(self, view, steps)
 
     @cached_property
     def _words(self) -> tuple[UInt64, UInt64]:

@@ -50,7 +50,7 @@ def encoder_matrix(strategy: Strategy, steps: int) -> Float64:
     impulses = size * np.eye(steps, dtype=np.int64)
     coordinates = strategy.encode(strategy.init_encoder(steps), impulses, 0)
     unit: float = 2.0**-strategy.lattice_bits
-    matrix: Float64 = coordinates * (unit / size)
+    matrix: Float64 = coordinates.astype(np.float64) * (unit / size)
     return matrix
 
 

@@ -155,47 +155,62 @@ def _push(ring: Int64, layout: Int64, level: int, position: int, value: Int64) -
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _encode_views(
+    history: Int64, values: Int64, t: int, unit: int, spans: Int64, out: Int64
+) -> None:
+    """Planned views of step t: ``history[t % slots]`` is the sum of the first t steps."""
+    slots = history.shape[0]
+    total, before = history[t % slots], history[(t - 1) % slots]
+    for c in range(values.shape[0]):
+        total[c] = before[c] + values[c]
+    for v in range(spans.shape[0]):
+        past = t - spans[v]
+        old = history[past % slots]
+        inside = spans[v] > 0 and past > 0
+        for c in range(values.shape[0]):
+            out[v, c] = (total[c] - (old[c] if inside else 0)) * unit
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def encode(
     open_sums: Int64,
     history: Int64,
     x: Int64,
     first: int,
     levels: Int64,
+    largest: int,
     unit: int,
     spans: Int64,
     out: Int64,
 ) -> None:
     """Rows of each step: the blocks that complete, smallest first, then the planned views.
 
-    ``history[t % slots]`` is the sum of the first t steps; it is empty without planned views.
+    ``x`` is clamped to ``[-largest, largest]``. A completed block moves up into its parent.
     """
-    row, slots, top = 0, history.shape[0], levels.shape[0] - 1
+    row, top = 0, levels.shape[0] - 1
+    values = np.empty(x.shape[1], np.int64)
     for s in range(x.shape[0]):
         t = first + s + 1
+        for c in range(values.shape[0]):
+            values[c] = min(max(x[s, c], -largest), largest)
+        open_sums[0, :] = values
         for level in range(top + 1):
-            for c in range(x.shape[1]):
-                if level == 0:
-                    open_sums[0, c] = x[s, c]
-                else:
-                    open_sums[level, c] += open_sums[level - 1, c]
-                    open_sums[level - 1, c] = 0
+            if level > 0:
+                child, sums = open_sums[level - 1], open_sums[level]
+                for c in range(values.shape[0]):
+                    sums[c] += child[c]
+                    child[c] = 0
             if t % levels[level] != 0:
                 break
-            for c in range(x.shape[1]):
-                out[row, c] = open_sums[level, c] * unit
-                if level == top:
-                    open_sums[level, c] = 0
+            total, written = open_sums[level], out[row]
+            for c in range(values.shape[0]):
+                written[c] = total[c] * unit
             row += 1
-        if slots > 0:
-            for c in range(x.shape[1]):
-                history[t % slots, c] = history[(t - 1) % slots, c] + x[s, c]
-        for v in range(spans.shape[0]):
-            past = t - spans[v]
-            inside = spans[v] > 0 and past > 0
-            for c in range(x.shape[1]):
-                before = history[past % slots, c] if inside else 0
-                out[row, c] = (history[t % slots, c] - before) * unit
-            row += 1
+        if t % levels[top] == 0:
+            open_sums[top, :] = 0
+        if spans.shape[0] > 0:
+            _encode_views(history, values, t, unit, spans, out[row:])
+            row += spans.shape[0]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

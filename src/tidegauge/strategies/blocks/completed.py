@@ -9,23 +9,26 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.checks import integer
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import count_blocks, span_of
-from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
+from tidegauge.strategies.blocks.decoding import (
+    decode_rows,
+    init_decoding,
+    view_gain,
+    view_terms,
+)
 from tidegauge.strategies.blocks.levels import (
     checked_levels,
+    largest_total,
     power_levels,
     row_coordinates,
     sensitivity,
 )
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.strategy import Float64, Int64, Norm, State, Strategy
-from tidegauge.strategies.study import noise_groups
+from tidegauge.strategies.study import decoder_matrix, encoder_matrix
 
 __all__ = ["Blocks"]
 
-_MOST_BITS = 40
 _NO_VIEWS = np.empty(0, np.int64)
 
 
@@ -57,7 +60,7 @@ class Blocks(Strategy):
     Examples:
         >>> from tidegauge.strategies.decay import Window
         >>> Blocks((1, 16, 256)).variance_gain(Window(256), np.array([1000]))
-        array([23.])
+        array([31.])
     """
 
     levels: tuple[int, ...]
@@ -65,8 +68,7 @@ class Blocks(Strategy):
     lattice_bits: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", checked_levels(self.levels))
-        integer("lattice_bits", self.lattice_bits, low=0, high=_MOST_BITS)
+        object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
 
     @staticmethod
     def base(base: int, horizon: int, lattice_bits: int = 0) -> Blocks:
@@ -93,6 +95,11 @@ class Blocks(Strategy):
         """The size of the largest block."""
         return Fraction(self.levels[-1])
 
+    @property
+    def largest_total(self) -> int:
+        """2^62 lattice units over the largest block's steps, rounded down to a power of two."""
+        return largest_total(self.levels[-1], self.lattice_bits)
+
     def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
         """How far the blocks' totals can move, in lattice units, rounded up."""
         return sensitivity(self.levels, norm, neighbors) * (1 << self.lattice_bits)
@@ -111,7 +118,15 @@ class Blocks(Strategy):
         history = np.empty((0, cells), np.int64)
         sizes = np.array(self.levels, np.int64)
         _kernels.encode(
-            state["open_sums"], history, x, first, sizes, 1 << self.lattice_bits, _NO_VIEWS, out
+            state["open_sums"],
+            history,
+            x,
+            first,
+            sizes,
+            self.largest_total,
+            1 << self.lattice_bits,
+            _NO_VIEWS,
+            out,
         )
         return out
 
@@ -137,16 +152,9 @@ class Blocks(Strategy):
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """A sum of blocks: one weight, as often as there are blocks."""
-        span = span_of(view)
-        if span is None:
-            return noise_groups(lambda steps: self.variance_gain(view, steps), step)
-        count = count_blocks(self.levels, span, np.array([step]), self.signed, opened=False)
-        return np.array([0.5**self.lattice_bits]), count
+        weights, counts = view_terms(self.levels, view, step, self.signed, False)
+        return weights * 0.5**self.lattice_bits, counts
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """``(C, C^+)``: the blocks' indicators, and the rows of the single steps."""
-        C = self.encode(self.init_encoder(steps), np.eye(steps, dtype=np.int64), 0)
-        plus = np.empty((1, steps, len(C)))
-        state = self.init_decoder([Step()], len(C))
-        self.decode(state, [Step()], np.eye(len(C), dtype=np.int64), 0, plus)
-        return C * 0.5**self.lattice_bits, plus[0] * 2.0**self.lattice_bits
+        return encoder_matrix(self, steps), decoder_matrix(self, Step(), steps)

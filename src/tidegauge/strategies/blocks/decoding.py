@@ -9,11 +9,12 @@ import numpy as np
 from tidegauge.strategies.blocks.combinations import count_blocks, span_of
 from tidegauge.strategies.blocks.levels import row_coordinates
 from tidegauge.strategies.blocks.rings import grow, init_rings
-from tidegauge.strategies.decay import Custom, Decay
+from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
 from tidegauge.strategies.views import decode_views, init_decoder
 
-__all__ = ["decode_rows", "filter_gain", "init_decoding", "view_gain"]
+__all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms"]
 
 _NONE = np.empty(0)
 
@@ -74,7 +75,7 @@ def decode_rows(
         out,
     )
     places = [place for place, span in enumerate(spans) if span is None]
-    if places:
+    if places and steps > 0:
         single = row_coordinates(levels, len(planned), first, steps) % COORDINATES_PER_STEP == 0
         filtered = np.empty((len(places), steps, out.shape[2]))
         decode_views(
@@ -96,29 +97,15 @@ def view_gain(
     """Sum of the squared weights that a view gives to draws of noise, at each of ``steps``."""
     span = span_of(view)
     if span is None:
-        return filter_gain(view, steps)
+        return Identity(0).variance_gain(view, steps)
     return count_blocks(levels, span, steps, signed, opened).astype(np.float64)
 
 
-def filter_gain(view: Decay, steps: Int64) -> Float64:
-    r"""Sum of the squared weights of a decay over the first ``steps`` lags.
-
-    Of a sum of exponentials, in closed form with :math:`1 - r_i r_j = g_i + g_j - g_i g_j`:
-
-    .. math:: \sum_{k < t} g(k)^2 = \sum_{ij} a_i a_j \frac{1 - (r_i r_j)^t}{1 - r_i r_j}.
-
-    Examples:
-        >>> from tidegauge.strategies.decay import Exponential
-        >>> filter_gain(Exponential(factor=0.5), np.array([1, 2]))
-        array([1.  , 1.25])
-    """
-    if isinstance(view, Custom):
-        sums = np.cumsum(view.taps**2)
-        return sums[np.minimum(np.asarray(steps), len(sums)) - 1]
-    gaps, weights = view.poles
-    ends = gaps[:, None] + gaps - gaps[:, None] * gaps
-    powers = np.log1p(-gaps)[:, None] + np.log1p(-gaps)
-    pairs = weights[:, None] * weights / ends
-    t = np.asarray(steps, np.float64)[:, None, None]
-    gain: Float64 = (pairs * -np.expm1(t * powers)).sum(axis=(1, 2))
-    return gain
+def view_terms(
+    levels: tuple[int, ...], view: Decay, step: int, signed: bool, opened: bool
+) -> tuple[Float64, Int64]:
+    """The weights that a view gives to draws of noise at ``step``, and how often each occurs."""
+    span = span_of(view)
+    if span is None:
+        return Identity(0).noise_terms(view, step)
+    return np.ones(1), count_blocks(levels, span, np.array([step]), signed, opened)

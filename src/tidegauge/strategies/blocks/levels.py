@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isqrt
+from itertools import pairwise
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.privacy.unit import Contributions, Neighbors
-from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Int64, Norm
+from tidegauge.strategies.fixed_point import sqrt_up
+from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS, Int64, Norm
 
 __all__ = [
-    "MOST_STEPS",
     "checked_levels",
-    "completing",
+    "largest_total",
     "power_levels",
     "row_coordinates",
     "sensitivity",
 ]
-
-MOST_STEPS = 1 << 38
-"""Longest block, and more steps than any stream has: coordinates have 44 bits, levels take 6."""
-
-_ROOT_BITS = 64
+_RANGE_BITS = 62
 
 
-def checked_levels(levels: Sequence[int]) -> tuple[int, ...]:
+def checked_levels(levels: Sequence[int], lattice_bits: int = 0) -> tuple[int, ...]:
     """Return sizes of levels, or refuse them: 1 first, each a proper multiple of the one before.
 
     Raises:
@@ -38,19 +34,26 @@ def checked_levels(levels: Sequence[int]) -> tuple[int, ...]:
         >>> checked_levels([1, 9, 81])
         (1, 9, 81)
     """
-    if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
+    given: object = levels
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
         raise InvalidParameter(
             f"Expected levels to be block sizes such as (1, 16, 256), got {shown(levels)}. "
             "There is nothing to measure. Name at least one size."
         )
     integer("number of levels", len(levels), low=1, high=COORDINATES_PER_STEP)
     sizes = tuple(integer("a level", size, low=1, high=MOST_STEPS) for size in levels)
-    nested = all(b % a == 0 and b > a for a, b in zip(sizes, sizes[1:], strict=False))
+    nested = all(b % a == 0 and b > a for a, b in pairwise(sizes))
     if sizes[0] != 1 or not nested:
         raise InvalidParameter(
             f"Expected levels to begin with 1 and each to be a multiple of the one before, got "
             f"{shown(sizes)}. A step would lie in no block, or in two of one level. Use sizes "
             "such as (1, 16, 256)."
+        )
+    integer("lattice_bits", lattice_bits, low=0, high=40)
+    if sizes[-1] << lattice_bits > 1 << _RANGE_BITS:
+        raise InvalidParameter(
+            f"Expected a last level of at most 2**{_RANGE_BITS - lattice_bits} steps, got "
+            f"{sizes[-1]}. Its total would leave int64. Use a coarser lattice or smaller blocks."
         )
     return sizes
 
@@ -74,21 +77,21 @@ def power_levels(base: int, horizon: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def completing(levels: tuple[int, ...], first: int, steps: int) -> Int64:
-    """Number of blocks that complete at each step of a block of steps, shape (steps,)."""
-    t = np.arange(first + 1, first + steps + 1)
-    return (t[:, None] % np.array(levels, np.int64) == 0).sum(axis=1)
+def largest_total(longest: int, lattice_bits: int) -> int:
+    """Largest power of two whose sums over ``longest`` steps stay within 2^62 lattice units."""
+    return 1 << (_RANGE_BITS - lattice_bits - (longest - 1).bit_length())
 
 
 def row_coordinates(levels: tuple[int, ...], planned: int, first: int, steps: int) -> Int64:
     """Number each row ``step * 64 + place``: levels first, then planned views."""
-    blocks = completing(levels, first, steps)
+    t = np.arange(first + 1, first + steps + 1)
+    blocks = np.asarray((t[:, None] % np.array(levels, np.int64) == 0).sum(axis=1), np.int64)
     rows = blocks + planned
     ends = np.cumsum(rows)
     place = np.arange(int(rows.sum())) - np.repeat(ends - rows, rows)
     skipped = np.where(place >= np.repeat(blocks, rows), np.repeat(len(levels) - blocks, rows), 0)
-    step = np.repeat(np.arange(first, first + steps), rows)
-    return step * COORDINATES_PER_STEP + place + skipped
+    numbers: Int64 = np.repeat(t - 1, rows) * COORDINATES_PER_STEP + place + skipped
+    return numbers
 
 
 def sensitivity(levels: tuple[int, ...], norm: Norm, neighbors: Neighbors) -> Fraction:
@@ -105,7 +108,7 @@ def sensitivity(levels: tuple[int, ...], norm: Norm, neighbors: Neighbors) -> Fr
     if norm is Norm.L1:
         return Fraction(unit.max_events * len(levels) * neighbors.event_l1)
     squares = sum(_largest_square(unit.max_events, _sharing(unit, size)) for size in levels)
-    return _root_up(squares * neighbors.event_l2_squared)
+    return sqrt_up(Fraction(squares * neighbors.event_l2_squared))
 
 
 def _sharing(unit: object, size: int) -> int:
@@ -120,10 +123,3 @@ def _sharing(unit: object, size: int) -> int:
 def _largest_square(events: int, sharing: int) -> int:
     whole, rest = divmod(events, sharing)
     return whole * sharing**2 + rest**2
-
-
-def _root_up(number: int) -> Fraction:
-    """The least multiple of 2^-64 that is at least the root."""
-    scaled = number << (2 * _ROOT_BITS)
-    root = isqrt(scaled)
-    return Fraction(root + (root * root < scaled), 1 << _ROOT_BITS)

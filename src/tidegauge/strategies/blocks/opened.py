@@ -12,11 +12,16 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import ALL, count_blocks, span_of
-from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
+from tidegauge.strategies.blocks.combinations import ALL
+from tidegauge.strategies.blocks.decoding import (
+    decode_rows,
+    init_decoding,
+    view_gain,
+    view_terms,
+)
 from tidegauge.strategies.blocks.levels import (
-    MOST_STEPS,
     checked_levels,
+    largest_total,
     row_coordinates,
     sensitivity,
 )
@@ -30,11 +35,12 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
 )
-from tidegauge.strategies.study import noise_groups
+from tidegauge.strategies.study import decoder_matrix, encoder_matrix
 
 __all__ = ["OpenBlocks"]
 
-_MOST_BITS = 40
+
+_RUNNING_STEPS = 1 << 31
 
 
 @final
@@ -73,7 +79,7 @@ class OpenBlocks(Strategy):
 
     Examples:
         >>> OpenBlocks((1, 9, 81), (Window(1024),)).variance_gain(Window(1024), np.array([5000]))
-        array([21.])
+        array([22.])
     """
 
     levels: tuple[int, ...]
@@ -81,9 +87,8 @@ class OpenBlocks(Strategy):
     lattice_bits: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", checked_levels(self.levels))
+        object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
         object.__setattr__(self, "views", tuple(self.views))
-        integer("lattice_bits", self.lattice_bits, low=0, high=_MOST_BITS)
         if not all(isinstance(view, Running | Window) for view in self.views):
             raise InvalidParameter(
                 f"Expected planned views to be Running or Window, got {shown(self.views)}. Other "
@@ -113,9 +118,18 @@ class OpenBlocks(Strategy):
 
     @property
     def absolute_gain(self) -> Fraction:
-        """The longest sum in a row: 2^38 steps for the running sum."""
-        spans = [MOST_STEPS if span == ALL else span for span in self._spans]
+        """The longest sum in a row; a running sum counts as 2^31 steps.
+
+        Beyond those, and only if every total is the largest, its row would wrap modulo 2^64:
+        useless, but as private as ever.
+        """
+        spans = [_RUNNING_STEPS if span == ALL else span for span in self._spans]
         return Fraction(max(self.levels[-1], *spans))
+
+    @property
+    def largest_total(self) -> int:
+        """2^62 lattice units over the longest sum's steps, rounded down to a power of two."""
+        return largest_total(int(self.absolute_gain), self.lattice_bits)
 
     @property
     def _spans(self) -> list[int]:
@@ -153,8 +167,17 @@ class OpenBlocks(Strategy):
             state["history"] = moved(state["history"], slots, first)
         out = np.empty((self._rows(first, steps), cells), np.int64)
         sizes, spans = np.array(self.levels, np.int64), np.array(self._spans, np.int64)
-        unit = 1 << self.lattice_bits
-        _kernels.encode(state["open_sums"], state["history"], x, first, sizes, unit, spans, out)
+        _kernels.encode(
+            state["open_sums"],
+            state["history"],
+            x,
+            first,
+            sizes,
+            self.largest_total,
+            1 << self.lattice_bits,
+            spans,
+            out,
+        )
         return out
 
     def coordinates(self, first: int, steps: int) -> Int64:
@@ -233,20 +256,11 @@ class OpenBlocks(Strategy):
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """A sum of blocks: one weight, as often as there are blocks."""
-        span = span_of(view)
-        if span is None:
-            return noise_groups(lambda steps: self.variance_gain(view, steps), step)
-        count = count_blocks(self.levels, span, np.array([step]), True, view in self.views)
-        return np.array([0.5**self.lattice_bits]), count
+        weights, counts = view_terms(self.levels, view, step, True, view in self.views)
+        return weights * 0.5**self.lattice_bits, counts
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """``(R, R^+)``: totals of the blocks up to ``steps`` (the noise's own rows), the steps'."""
-        x = np.eye(steps, dtype=np.int64)
-        places = self.coordinates(0, steps) % COORDINATES_PER_STEP
-        blocks = places < len(self.levels)
-        C = self.encode(self.init_encoder(steps), x, 0)[blocks]
-        measured = np.zeros((len(blocks), len(C)), np.int64)
-        measured[blocks] = np.eye(len(C), dtype=np.int64)
-        plus = np.empty((1, steps, len(C)))
-        self.decode(self.init_decoder([Step()], len(C)), [Step()], measured, 0, plus)
-        return C * 0.5**self.lattice_bits, plus[0] * 2.0**self.lattice_bits
+        blocks = self.coordinates(0, steps) % COORDINATES_PER_STEP < len(self.levels)
+        C, plus = encoder_matrix(self, steps), decoder_matrix(self, Step(), steps)
+        return C[blocks], plus[:, blocks]

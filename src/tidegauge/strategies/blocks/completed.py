@@ -21,7 +21,9 @@ from tidegauge.strategies.blocks.levels import (
     largest_total,
     power_levels,
     row_coordinates,
+    row_count,
     sensitivity,
+    sizes,
 )
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.strategy import Float64, Int64, Norm, State, Strategy
@@ -113,16 +115,14 @@ class Blocks(Strategy):
         from tidegauge.strategies.blocks import _kernels
 
         steps, cells = x.shape
-        rows = sum((first + steps) // size - first // size for size in self.levels)
-        out = np.empty((rows, cells), np.int64)
+        out = np.empty((row_count(self.levels, 0, first, steps), cells), np.int64)
         history = np.empty((0, cells), np.int64)
-        sizes = np.array(self.levels, np.int64)
         _kernels.encode(
             state["open_sums"],
             history,
             x,
             first,
-            sizes,
+            sizes(self.levels),
             self.largest_total,
             1 << self.lattice_bits,
             _NO_VIEWS,
@@ -143,7 +143,7 @@ class Blocks(Strategy):
     ) -> None:
         """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
         unit = 0.5**self.lattice_bits
-        decode_rows(state, self.levels, views, (), self.signed, measured, first, unit, out)
+        decode_rows(state, self.levels, views, 0, self.signed, measured, first, unit, out)
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """Number of blocks that a sum takes; the sum of squared weights of another decay."""

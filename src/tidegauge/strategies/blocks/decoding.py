@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidegauge.strategies.blocks.combinations import count_blocks, span_of
-from tidegauge.strategies.blocks.levels import row_coordinates
+from tidegauge.strategies.blocks.levels import row_coordinates, sizes
 from tidegauge.strategies.blocks.rings import grow, init_rings
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.identity import Identity
@@ -22,17 +22,30 @@ _NONE = np.empty(0)
 def init_decoding(
     levels: tuple[int, ...], views: Sequence[Decay], planned: Sequence[Decay], cells: int
 ) -> State:
-    """The public state before the first step."""
-    spans = [span for view in views if view not in planned and (span := span_of(view)) is not None]
-    filters = [view for view in views if span_of(view) is None]
-    return {**init_decoder(filters, cells, 0), **init_rings(levels, spans, cells)}
+    """The public state before the first step.
+
+    ``spans`` holds how many steps each view sums up (0: all, -1: it is a filter), ``sources`` its
+    place among the planned views, or -1.
+    """
+    spans = [span_of(view) for view in views]
+    sources = [planned.index(view) if view in planned else -1 for view in views]
+    kept = [
+        span for span, source in zip(spans, sources, strict=True) if span is not None and source < 0
+    ]
+    filters = [view for view, span in zip(views, spans, strict=True) if span is None]
+    return {
+        **init_decoder(filters, cells, 0),
+        **init_rings(levels, kept, cells),
+        "spans": np.array([-1 if span is None else span for span in spans], np.int64),
+        "sources": np.array(sources, np.int64),
+    }
 
 
 def decode_rows(
     state: State,
     levels: tuple[int, ...],
     views: Sequence[Decay],
-    planned: Sequence[Decay],
+    planned: int,
     signed: bool,
     measured: Int64,
     first: int,
@@ -45,7 +58,7 @@ def decode_rows(
         state: From :func:`init_decoding`; changed in place.
         levels: Sizes of the blocks.
         views: As given to :func:`init_decoding`.
-        planned: Views whose values stand in the rows after the blocks of each step.
+        planned: Number of planned views: rows after the blocks of each step.
         signed: Blocks may be subtracted.
         measured: Noisy rows in lattice units, shape (rows, cells).
         first: Index of the first step, from 0.
@@ -55,38 +68,27 @@ def decode_rows(
     from tidegauge.strategies.blocks import _kernels
 
     steps = out.shape[1]
-    spans = [span_of(view) for view in views]
-    sources = [planned.index(view) if view in planned else -1 for view in views]
-    kept = [span for span, source in zip(spans, sources, strict=True) if source < 0]
-    longest = max((span for span in kept if span is not None), default=0)
-    if len(state["ring"]) > 0:
-        grow(state, levels, longest, first, steps, opened=False)
+    grow(state, levels, first, steps, opened=False)
     _kernels.decode(
         state["ring"],
         state["layout"],
         measured,
         first,
-        np.array(levels, np.int64),
+        sizes(levels),
         signed,
-        len(planned),
-        np.array([-1 if span is None else span for span in spans], np.int64),
-        np.array(sources, np.int64),
+        planned,
+        state["spans"],
+        state["sources"],
         unit,
         out,
     )
-    places = [place for place, span in enumerate(spans) if span is None]
+    places = np.flatnonzero(state["spans"] < 0).tolist()
     if places and steps > 0:
-        single = row_coordinates(levels, len(planned), first, steps) % COORDINATES_PER_STEP == 0
+        single = row_coordinates(levels, planned, first, steps) % COORDINATES_PER_STEP == 0
+        filters = [views[place] for place in places]
         filtered = np.empty((len(places), steps, out.shape[2]))
         decode_views(
-            state,
-            [views[place] for place in places],
-            measured[single],
-            first,
-            filtered,
-            gaps=_NONE,
-            weights=_NONE,
-            unit=unit,
+            state, filters, measured[single], first, filtered, gaps=_NONE, weights=_NONE, unit=unit
         )
         out[places] = filtered
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,9 @@ __all__ = [
     "largest_total",
     "power_levels",
     "row_coordinates",
+    "row_count",
     "sensitivity",
+    "sizes",
 ]
 _RANGE_BITS = 62
 
@@ -82,10 +85,25 @@ def largest_total(longest: int, lattice_bits: int) -> int:
     return 1 << (_RANGE_BITS - lattice_bits - (longest - 1).bit_length())
 
 
+@lru_cache(maxsize=256)
+def sizes(levels: tuple[int, ...]) -> Int64:
+    """The levels as an array, shape (levels,); shared, never written."""
+    return np.array(levels, np.int64)
+
+
+def row_count(levels: tuple[int, ...], planned: int, first: int, steps: int) -> int:
+    """Number of rows of a block of steps: blocks that complete, and planned views."""
+    return steps * planned + sum([(first + steps) // size - first // size for size in levels])
+
+
 def row_coordinates(levels: tuple[int, ...], planned: int, first: int, steps: int) -> Int64:
     """Number each row ``step * 64 + place``: levels first, then planned views."""
+    if steps == 1:  # a live step
+        count = row_count(levels, 0, first, 1)
+        places = [*range(count), *range(len(levels), len(levels) + planned)]
+        return np.array([first * COORDINATES_PER_STEP + place for place in places], np.int64)
     t = np.arange(first + 1, first + steps + 1)
-    blocks = np.asarray((t[:, None] % np.array(levels, np.int64) == 0).sum(axis=1), np.int64)
+    blocks = np.asarray((t[:, None] % sizes(levels) == 0).sum(axis=1), np.int64)
     rows = blocks + planned
     ends = np.cumsum(rows)
     place = np.arange(int(rows.sum())) - np.repeat(ends - rows, rows)

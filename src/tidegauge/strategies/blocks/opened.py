@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -23,7 +24,9 @@ from tidegauge.strategies.blocks.levels import (
     checked_levels,
     largest_total,
     row_coordinates,
+    row_count,
     sensitivity,
+    sizes,
 )
 from tidegauge.strategies.blocks.rings import grow, init_rings, moved
 from tidegauge.strategies.decay import Decay, Running, Step, Window
@@ -131,9 +134,13 @@ class OpenBlocks(Strategy):
         """2^62 lattice units over the longest sum's steps, rounded down to a power of two."""
         return largest_total(int(self.absolute_gain), self.lattice_bits)
 
-    @property
+    @cached_property
     def _spans(self) -> list[int]:
         return [ALL if isinstance(view, Running) else view.steps for view in self.views]
+
+    @cached_property
+    def _span_array(self) -> Int64:
+        return np.array(self._spans, np.int64)
 
     def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
         """How far the blocks' totals ``R x`` can move, in lattice units.
@@ -161,21 +168,19 @@ class OpenBlocks(Strategy):
         from tidegauge.strategies.blocks import _kernels
 
         steps, cells = x.shape
-        needed = 1 + min(max(self._spans), first + steps)
-        if len(state["history"]) < needed:
+        if len(state["history"]) <= min(max(self._spans), first + steps):
             slots = 1 + min(max(self._spans), 1 << (first + steps - 1).bit_length())
             state["history"] = moved(state["history"], slots, first)
-        out = np.empty((self._rows(first, steps), cells), np.int64)
-        sizes, spans = np.array(self.levels, np.int64), np.array(self._spans, np.int64)
+        out = np.empty((row_count(self.levels, len(self.views), first, steps), cells), np.int64)
         _kernels.encode(
             state["open_sums"],
             state["history"],
             x,
             first,
-            sizes,
+            sizes(self.levels),
             self.largest_total,
             1 << self.lattice_bits,
-            spans,
+            self._span_array,
             out,
         )
         return out
@@ -198,9 +203,10 @@ class OpenBlocks(Strategy):
         numbers = []
         for level, (size, parent) in enumerate(zip(self.levels, parents, strict=True)):
             begin, end = -(-first // parent), -(-(first + steps) // parent)
-            children = np.arange(begin * (parent // size), end * (parent // size))
-            numbers.append(((children + 1) * size - 1) * COORDINATES_PER_STEP + level)
-        return np.concatenate(numbers)
+            if begin < end:
+                ends = np.arange(begin * parent + size, end * parent + 1, size)
+                numbers.append((ends - 1) * COORDINATES_PER_STEP + level)
+        return np.concatenate(numbers) if numbers else np.empty(0, np.int64)
 
     def init_noise(self, cells: int) -> State:
         """The private noise before the first step: running sums of each level's noise."""
@@ -220,23 +226,21 @@ class OpenBlocks(Strategy):
         """
         from tidegauge.strategies.blocks import _kernels
 
-        grow(noise_state, self.levels, max(self._spans), first, steps, opened=True)
-        out = np.empty((self._rows(first, steps), fresh.shape[1]), np.int64)
+        grow(noise_state, self.levels, first, steps, opened=True)
+        out = np.empty(
+            (row_count(self.levels, len(self.views), first, steps), fresh.shape[1]), np.int64
+        )
         _kernels.mix(
             noise_state["ring"],
             noise_state["layout"],
             fresh,
             first,
             steps,
-            np.array(self.levels, np.int64),
-            np.array(self._spans, np.int64),
+            sizes(self.levels),
+            self._span_array,
             out,
         )
         return out
-
-    def _rows(self, first: int, steps: int) -> int:
-        blocks = sum((first + steps) // size - first // size for size in self.levels)
-        return blocks + steps * len(self.views)
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """Running sums of the completed blocks of each level, and the filters' states."""
@@ -247,7 +251,7 @@ class OpenBlocks(Strategy):
     ) -> None:
         """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
         unit = 0.5**self.lattice_bits
-        decode_rows(state, self.levels, views, self.views, True, measured, first, unit, out)
+        decode_rows(state, self.levels, views, len(self.views), True, measured, first, unit, out)
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """Number of blocks that a sum takes; the sum of squared weights of another decay."""

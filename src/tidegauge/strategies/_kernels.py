@@ -15,12 +15,14 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-_TILE_ENCODE = 16  # cells whose 128-bit states stay in the first cache while the steps go by
+_LANES = 16384  # cell-steps of one turn; longer strides down the steps would miss every page
+_TILE_ENCODE = 64  # cells whose 128-bit states stay in the first cache while the steps go by
 _TILE_DECODE = 512  # cells of one vectorised run; their float states fit into the first cache
 _FEW = 8  # below this many cells, loops over cells are too short to be worth their set-up
 
 _WORD, _WIDE = ir.IntType(64), ir.IntType(128)
-_PAIR = types.UniTuple(types.uint64, 2)
+_tuple: Any = types.Tuple
+_PAIR = _tuple((types.uint64, types.uint64))
 
 
 def _wide(builder: Any, high: Any, low: Any) -> Any:
@@ -42,8 +44,7 @@ def _times(builder: Any, signed: Any, unsigned: Any) -> Any:
     return builder.sub(product, builder.shl(builder.zext(borrowed, _WIDE), _WIDE(64)))
 
 
-@intrinsic
-def _add(typing: Any, a_high: Any, a_low: Any, b_high: Any, b_low: Any) -> Any:
+def _add_code(typing: Any, a_high: Any, a_low: Any, b_high: Any, b_low: Any) -> Any:
     """``a + b`` in 128 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, v: Any) -> Any:
@@ -53,8 +54,7 @@ def _add(typing: Any, a_high: Any, a_low: Any, b_high: Any, b_low: Any) -> Any:
     return _PAIR(*[types.uint64] * 4), generate
 
 
-@intrinsic
-def _advance(typing: Any, high: Any, low: Any, gap: Any, weight: Any, x: Any) -> Any:
+def _advance_code(typing: Any, high: Any, low: Any, gap: Any, weight: Any, x: Any) -> Any:
     """``u - floor(u gap / 2^64) + weight x`` for the signed 128-bit ``u`` with these halves."""
 
     def generate(context: Any, builder: Any, signature: Any, v: Any) -> Any:
@@ -67,8 +67,7 @@ def _advance(typing: Any, high: Any, low: Any, gap: Any, weight: Any, x: Any) ->
     return _PAIR(*[types.uint64] * 5), generate
 
 
-@intrinsic
-def _floor_shift(typing: Any, high: Any, low: Any, shift: Any) -> Any:
+def _floor_shift_code(typing: Any, high: Any, low: Any, shift: Any) -> Any:
     """``floor(u / 2^shift)`` of a signed 128-bit ``u``, as a 64-bit word; ``shift`` < 128."""
 
     def generate(context: Any, builder: Any, signature: Any, v: Any) -> Any:
@@ -76,6 +75,11 @@ def _floor_shift(typing: Any, high: Any, low: Any, shift: Any) -> Any:
         return builder.trunc(shifted, _WORD)
 
     return types.int64(types.uint64, types.uint64, types.uint64), generate
+
+
+_add: Any = intrinsic(_add_code)
+_advance: Any = intrinsic(_advance_code)
+_floor_shift: Any = intrinsic(_floor_shift_code)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -93,20 +97,36 @@ def encode(
     ``x`` is clamped to ``[-largest, largest]``, so that no state can leave its 128 bits.
     """
     steps, cells = x.shape
+    rows = max(1, _LANES // cells)
+    for first in range(0, steps, rows):
+        for start in range(0, cells, _TILE_ENCODE):
+            block = slice(first, first + rows), slice(start, start + _TILE_ENCODE)
+            tile = states[start : start + _TILE_ENCODE]
+            _encode_tile(x[block], tile, gaps, weights, largest, np.uint64(shift), out[block])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _encode_tile(
+    x: NDArray[np.int64],
+    states: NDArray[np.uint64],
+    gaps: NDArray[np.uint64],
+    weights: NDArray[np.uint64],
+    largest: int,
+    shift: np.uint64,
+    out: NDArray[np.int64],
+) -> None:
+    steps, cells = x.shape
     buffers = gaps.shape[0]
-    right = np.uint64(shift)
-    for start in range(0, cells, _TILE_ENCODE):
-        stop = min(start + _TILE_ENCODE, cells)
-        for t in range(steps):
-            for i in range(start, stop):
-                total = np.uint64(min(max(x[t, i], -largest), largest))
-                high, low = total, np.uint64(0)
-                for j in range(buffers):
-                    u_high, u_low = states[i, j, 0], states[i, j, 1]
-                    high, low = _add(high, low, u_high, u_low)
-                    u_high, u_low = _advance(u_high, u_low, gaps[j], weights[j], total)
-                    states[i, j, 0], states[i, j, 1] = u_high, u_low
-                out[t, i] = _floor_shift(high, low, right)
+    for t in range(steps):
+        for i in range(cells):
+            total = np.uint64(min(max(x[t, i], -largest), largest))
+            high, low = total, np.uint64(0)
+            for j in range(buffers):
+                u_high, u_low = states[i, j, 0], states[i, j, 1]
+                high, low = _add(high, low, u_high, u_low)
+                u_high, u_low = _advance(u_high, u_low, gaps[j], weights[j], total)
+                states[i, j, 0], states[i, j, 1] = u_high, u_low
+            out[t, i] = _floor_shift(high, low, shift)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -122,18 +142,46 @@ def decode(
 
     Then ``q_j = (q_j - g_j q_j) + y``: the gap, not the pole, so that poles near 1 stay exact.
     """
+    if measured.shape[1] < _FEW:
+        _decode_cells(measured, states, gaps, weights, unit, out)
+    else:
+        _decode_rows(measured, states, gaps, weights, unit, out)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _decode_cells(
+    measured: NDArray[np.int64],
+    states: NDArray[np.float64],
+    gaps: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    unit: float,
+    out: NDArray[np.float64],
+) -> None:
+    """Cell by cell, for few cells."""
     steps, cells = measured.shape
     buffers = gaps.shape[0]
-    if cells < _FEW:
-        for i in range(cells):
-            for t in range(steps):
-                y = measured[t, i] * unit
-                for j in range(buffers):
-                    y -= weights[j] * states[j, i]
-                for j in range(buffers):
-                    states[j, i] = (states[j, i] - gaps[j] * states[j, i]) + y
-                out[t, i] = y
-        return
+    for i in range(cells):
+        for t in range(steps):
+            y = measured[t, i] * unit
+            for j in range(buffers):
+                y -= weights[j] * states[j, i]
+            for j in range(buffers):
+                states[j, i] = (states[j, i] - gaps[j] * states[j, i]) + y
+            out[t, i] = y
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _decode_rows(
+    measured: NDArray[np.int64],
+    states: NDArray[np.float64],
+    gaps: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    unit: float,
+    out: NDArray[np.float64],
+) -> None:
+    """The same operations, row by row, so that the loops over cells are vectorised."""
+    steps, cells = measured.shape
+    buffers = gaps.shape[0]
     for start in range(0, cells, _TILE_DECODE):
         length = min(_TILE_DECODE, cells - start)
         for t in range(steps):

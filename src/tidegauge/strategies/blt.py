@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,13 +14,12 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import fixed_point
+from tidegauge.strategies import error, fixed_point, study
 from tidegauge.strategies import views as filters
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.fixed_point import UNIT, rounding_error, sqrt_up
 from tidegauge.strategies.patterns import pattern_gain_squared
 from tidegauge.strategies.strategy import (
-    COORDINATES_PER_STEP,
     MOST_STEPS,
     Float64,
     Int64,
@@ -27,8 +27,8 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
     UInt64,
+    step_coordinates,
 )
-from tidegauge.strategies.study import decoder_matrix, encoder_matrix, noise_groups
 
 __all__ = ["Blt"]
 
@@ -55,8 +55,9 @@ class Blt(Strategy):
         ``docs/proofs/blt.md``.
 
     Args:
-        gaps: Integers g_j over 2^64, in (0, 2^64); 1 to 8 of them.
-        weights: Integers w_j over 2^64, positive, with sum below 2^64, so that c falls.
+        gaps: Integers g_j over 2^64, in (0, 2^64), increasing; 1 to 8 of them.
+        weights: Integers w_j over 2^64, positive, with sum_j w_j / (2^64 - g_j) < 1, so that c
+            falls and the decoder is stable.
         lattice_bits: Coordinates lie on the lattice 2^-lattice_bits grains; -20 to 40.
         charged_steps: Steps whose roundings the sensitivity counts, up to 2^40: beside h = 2^-30
             grains, 2^40 of them cost 0.1 % of an event of one grain.
@@ -94,17 +95,7 @@ class Blt(Strategy):
                 )
             for number in given:
                 integer(name, number, low=1, high=UNIT - 1, why="Each is an integer over 2^64.")
-        if len(self.gaps) != len(self.weights):
-            raise InvalidParameter(
-                f"Expected as many weights as gaps, got {len(self.weights)} and {len(self.gaps)}. "
-                "Each buffer has one of each. Give both."
-            )
-        if sum(self.weights) >= UNIT:
-            raise InvalidParameter(
-                f"Expected weights with sum below 2^64, got {sum(self.weights) / UNIT:.6g} times "
-                "that. The filter would rise before it falls, and no closed form would bound it. "
-                "Use poles and zeros that interlace."
-            )
+        self._refuse_if_not_interlaced()
         integer("lattice_bits", self.lattice_bits, low=_LATTICE[0], high=_LATTICE[1])
         integer("charged_steps", self.charged_steps, low=1, high=_MOST_CHARGED)
         if self.largest_total < 1:
@@ -112,6 +103,27 @@ class Blt(Strategy):
                 f"Expected a lattice on which a total of 1 fits 62 bits, got lattice_bits="
                 f"{self.lattice_bits} and a filter that sums to {float(self.absolute_gain):.3g}. "
                 "Coordinates would overflow. Use fewer lattice_bits, or larger gaps."
+            )
+
+    def _refuse_if_not_interlaced(self) -> None:
+        """Increasing gaps, positive weights and this sum make c positive and falling."""
+        if len(self.gaps) != len(self.weights):
+            raise InvalidParameter(
+                f"Expected as many weights as gaps, got {len(self.weights)} and {len(self.gaps)}. "
+                "Each buffer has one of each. Give both."
+            )
+        if any(b <= a for a, b in itertools.pairwise(self.gaps)):
+            raise InvalidParameter(
+                "Expected gaps to increase, got two that do not. One filter would have several "
+                "names, and equal buffers are one. Sort them, with their weights."
+            )
+        pairs = zip(self.weights, self.gaps, strict=True)
+        share = sum(Fraction(weight, UNIT - gap) for weight, gap in pairs)
+        if share >= 1:
+            raise InvalidParameter(
+                "Expected weights with sum_j w_j / (2^64 - g_j) < 1, got a sum of "
+                f"{float(share):.6g}. The zeros of the filter would not interlace with its poles. "
+                "Use smaller weights."
             )
 
     @property
@@ -128,7 +140,7 @@ class Blt(Strategy):
     def absolute_gain(self) -> Fraction:
         """sum_k |c_k| = 1 + sum_j w_j / g_j, exactly."""
         pairs = zip(self.weights, self.gaps, strict=True)
-        return 1 + sum(Fraction(weight, gap) for weight, gap in pairs)
+        return sum((Fraction(weight, gap) for weight, gap in pairs), Fraction(1))
 
     @cached_property
     def largest_total(self) -> int:
@@ -150,9 +162,9 @@ class Blt(Strategy):
         Examples:
             >>> from tidegauge.privacy.unit import Event, NeighboringRelation
             >>> one = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
-            >>> blt = Blt((1 << 63,), (1 << 63,), lattice_bits=40, charged_steps=1 << 20)
-            >>> round(float(blt.sensitivity(Norm.L2, one)) / 2**40, 6)  # grains; sqrt(4/3)
-            1.154701
+            >>> blt = Blt((1 << 63,), (1 << 62,), lattice_bits=40, charged_steps=1 << 20)
+            >>> round(float(blt.sensitivity(Norm.L2, one)) / 2**40, 6)  # grains; sqrt(13/12)
+            1.040833
         """
         if norm not in self.norms:
             raise UnsupportedCombination(
@@ -189,7 +201,7 @@ class Blt(Strategy):
 
     def coordinates(self, first: int, steps: int) -> Int64:
         """One row a step."""
-        return np.arange(first, first + steps, dtype=np.int64) * COORDINATES_PER_STEP
+        return step_coordinates(first, steps)
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states and those of the views, all zero."""
@@ -207,17 +219,15 @@ class Blt(Strategy):
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """The squared row norms of B, in closed form (see :mod:`.error`)."""
-        from tidegauge.strategies import error
-
         return error.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The sizes of a row of B; old ones in groups (see ``noise_groups``)."""
-        return noise_groups(lambda steps: self.variance_gain(view, steps), step)
+        return study.noise_groups(lambda steps: self.variance_gain(view, steps), step)
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """C and its inverse, from impulses through the strategy's own code."""
-        return encoder_matrix(self, steps), decoder_matrix(self, Step(), steps)
+        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
 
     def coefficients(self, n: int) -> Float64:
         """c_0 ... c_(n-1), correctly rounded to a few units in the last place."""
@@ -227,6 +237,14 @@ class Blt(Strategy):
         pairs = zip(weights, np.log1p(-gaps), strict=True)
         tail = sum((weight * np.exp(rate * lags) for weight, rate in pairs), np.zeros(n - 1))
         return np.concatenate([np.ones(1), tail])
+
+    def max_error(self, view: Decay, steps: int) -> float:
+        """The largest std over ``steps`` steps, one event of one grain, mu = 1; in grains."""
+        return study.max_error(self, view, steps)
+
+    def mean_squared_error(self, view: Decay, steps: int) -> float:
+        """The mean variance over ``steps`` steps, one event of one grain, mu = 1."""
+        return study.mean_squared_error(self, view, steps)
 
     @cached_property
     def _words(self) -> tuple[UInt64, UInt64]:

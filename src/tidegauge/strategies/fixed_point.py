@@ -8,8 +8,8 @@ The filter has impulse response :math:`c_0 = 1, c_k = \sum_j w_j \theta_j^{k-1}`
     m &= x + \sum_j u_j, \qquad \text{coordinate} = \lfloor m / h \rfloor, \quad h = 2^{-F} \\
     u_j &\leftarrow u_j - \lfloor g_j u_j \rfloor + w_j x
 
-Only the two floors round; :math:`w_j x` is exact. The proof that neighbours' coordinates then differ
-from :math:`C (x - x')` by less than :func:`rounding_error` each is in ``docs/proofs/blt.md``.
+Only the two floors round; :math:`w_j x` is exact. Coordinates of two streams then differ by
+:math:`C (x - x')` within :func:`rounding_error` each: proof in ``docs/proofs/blt.md``.
 """
 
 from __future__ import annotations

@@ -12,18 +12,18 @@ import numpy as np
 from tidegauge.checks import integer
 from tidegauge.errors import InvalidInput, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies import study
 from tidegauge.strategies import views as filters
 from tidegauge.strategies.decay import Custom, Decay, Step, Window
 from tidegauge.strategies.fixed_point import sqrt_up
 from tidegauge.strategies.strategy import (
-    COORDINATES_PER_STEP,
     Float64,
     Int64,
     Norm,
     State,
     Strategy,
+    step_coordinates,
 )
-from tidegauge.strategies.study import decoder_matrix, encoder_matrix, noise_groups
 
 __all__ = ["Identity"]
 
@@ -122,7 +122,7 @@ class Identity(Strategy):
 
     def coordinates(self, first: int, steps: int) -> Int64:
         """One row a step."""
-        return np.arange(first, first + steps, dtype=np.int64) * COORDINATES_PER_STEP
+        return step_coordinates(first, steps)
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The state of the views."""
@@ -154,11 +154,19 @@ class Identity(Strategy):
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The weights of the noisy steps in a view; old ones in groups (see ``noise_groups``)."""
-        return noise_groups(lambda steps: self.variance_gain(view, steps), step)
+        return study.noise_groups(lambda steps: self.variance_gain(view, steps), step)
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """Two identities, from the strategy's own code."""
-        return encoder_matrix(self, steps), decoder_matrix(self, Step(), steps)
+        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
+
+    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
+        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.max_error(self, view, steps, norm)
+
+    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
+        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.mean_squared_error(self, view, steps, norm)
 
 
 def _energy(view: Decay, steps: Int64) -> Float64:

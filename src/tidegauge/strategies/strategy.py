@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.errors import StreamEnded
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.decay import Decay
 
@@ -35,6 +36,7 @@ __all__ = [
     "State",
     "Strategy",
     "UInt64",
+    "step_coordinates",
 ]
 
 Int64 = NDArray[np.int64]
@@ -47,6 +49,24 @@ COORDINATES_PER_STEP = 64
 
 MOST_STEPS = 1 << 38
 """Steps whose rows have numbers below 2^44, the width of a coordinate in the noise's addresses."""
+
+
+def step_coordinates(first: int, steps: int) -> Int64:
+    """Return the numbers of the rows of a strategy that measures one row a step.
+
+    Raises:
+        StreamEnded: A step lies beyond the last one that has a number.
+
+    Examples:
+        >>> step_coordinates(2, 3)
+        array([128, 192, 256])
+    """
+    if first + steps > MOST_STEPS:
+        raise StreamEnded(
+            f"Expected at most {MOST_STEPS} steps, got step {first + steps}. Noise would be used "
+            "twice. Start a new gauge."
+        )
+    return np.arange(first, first + steps, dtype=np.int64) * COORDINATES_PER_STEP
 
 
 class Norm(Enum):

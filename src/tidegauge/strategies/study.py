@@ -49,7 +49,9 @@ def encoder_matrix(strategy: Strategy, steps: int) -> Float64:
     size = strategy.largest_total
     impulses = size * np.eye(steps, dtype=np.int64)
     coordinates = strategy.encode(strategy.init_encoder(steps), impulses, 0)
-    return coordinates * (2.0**-strategy.lattice_bits / size)
+    unit: float = 2.0**-strategy.lattice_bits
+    matrix: Float64 = coordinates.astype(np.float64) * (unit / size)
+    return matrix
 
 
 def decoder_matrix(strategy: Strategy, view: Decay, steps: int) -> Float64:
@@ -71,7 +73,9 @@ def decoder_matrix(strategy: Strategy, view: Decay, steps: int) -> Float64:
     impulses = scale * np.eye(rows, dtype=np.int64)
     out = np.empty((1, steps, rows))
     strategy.decode(strategy.init_decoder([view], rows), [view], impulses, 0, out)
-    return out[0] / (scale * 2.0**-strategy.lattice_bits)
+    unit: float = 2.0**-strategy.lattice_bits
+    matrix: Float64 = out[0] / (scale * unit)
+    return matrix
 
 
 def max_error(strategy: Strategy, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:

@@ -74,7 +74,7 @@ def decode_views(
     from tidegauge.strategies import _kernels
 
     steps, cells = measured.shape
-    rows = min(steps, max(1, _LANES // cells))
+    rows = max(1, min(steps, _LANES // cells))
     increments = np.empty((rows, cells))
     for start in range(0, steps, rows):
         stop = min(start + rows, steps)

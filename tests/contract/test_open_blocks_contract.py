@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from contract.strategy_contract import workload
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidegauge.privacy import unit
 from tidegauge.strategies.blocks import OpenBlocks
@@ -88,6 +90,22 @@ def test_a_completed_block_shows_its_own_noise_once(strategy: OpenBlocks, steps:
     blocks = numbers % 64 < len(strategy.levels)
     shown = (numbers[blocks][:, None] == strategy.noise_coordinates(0, steps)).astype(np.int64)
     np.testing.assert_array_equal(L[blocks], shown)
+
+
+@st.composite
+def open_blocks(draw: st.DrawFn) -> tuple[OpenBlocks, int]:
+    """Any shape with at most 200 steps, whole blocks of the last level."""
+    levels = [1]
+    while levels[-1] <= 25 and draw(st.booleans()):
+        levels.append(levels[-1] * draw(st.integers(2, 8)))
+    spans = draw(st.lists(st.integers(1, 120), max_size=2, unique=True))
+    strategy = OpenBlocks(tuple(levels), (Running(), *[Window(span) for span in spans]))
+    return strategy, levels[-1] * draw(st.integers(1, max(1, 200 // levels[-1])))
+
+
+@given(open_blocks())
+def test_every_shape_is_a_map_of_noisy_blocks(case: tuple[OpenBlocks, int]) -> None:
+    assert_private(*case)
 
 
 class _Altered:

@@ -3,11 +3,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded, UnsupportedCombination
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.decay import Exponential, Running, Step, Window
-from tidegauge.strategies.strategy import Norm
+from tidegauge.strategies.strategy import Int64, Norm
 
 ONE = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
 
@@ -158,3 +158,55 @@ def test_a_window_longer_than_any_stream_takes_no_memory_ahead() -> None:
     ]
     assert all(array.nbytes < 10**7 for state in states for array in state.values())
     assert Blocks((1, 4)).variance_gain(views[0], np.array([6, 9])).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("strategy", [Blocks((1, 4)), OpenBlocks((1, 4), (Running(),))])
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.zeros((3, 2)),
+        np.zeros((3, 2), np.int32),
+        np.zeros((3, 1), np.int64),
+        np.zeros(2, np.int64),
+        np.zeros((3, 2), object),
+    ],
+)
+def test_totals_of_another_form_are_refused(strategy: Blocks | OpenBlocks, x: Int64) -> None:
+    state = strategy.init_encoder(2)
+    strategy.encode(state, np.ones((1, 2), np.int64), 0)
+    before = {name: array.tobytes() for name, array in state.items()}
+    with pytest.raises(InvalidInput, match="Expected totals of dtype int64"):
+        strategy.encode(state, x, 1)
+    assert before == {name: array.tobytes() for name, array in state.items()}
+
+
+def test_draws_for_other_blocks_are_refused() -> None:
+    strategy = OpenBlocks((1, 4), (Running(),))
+    state = strategy.init_noise(2)
+    for fresh in (np.zeros((4, 2), np.int64), np.zeros((5, 2)), np.zeros((5, 1), np.int64)):
+        with pytest.raises(InvalidInput, match="go without noise"):
+            strategy.mix(state, fresh, 0, 1)
+    assert strategy.mix(state, np.ones((5, 2), np.int64), 0, 1).tolist() == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("strategy", [Blocks((1, 3)), OpenBlocks((1, 3), (Running(),))])
+def test_steps_without_numbers_are_refused(strategy: Blocks | OpenBlocks) -> None:
+    last = (1 << 38) // 3 * 3
+    assert (strategy.coordinates(last - 2, 2) < 1 << 44).all()
+    x = np.ones((2, 1), np.int64)
+    with pytest.raises(StreamEnded, match="used twice"):
+        strategy.coordinates(last - 1, 2)
+    with pytest.raises(StreamEnded, match="used twice"):
+        strategy.encode(strategy.init_encoder(1), x, last - 1)
+    if isinstance(strategy, OpenBlocks):
+        assert (strategy.noise_coordinates(last - 3, 3) < 1 << 44).all()
+        with pytest.raises(StreamEnded, match="used twice"):
+            strategy.noise_coordinates(last, 1)
+
+
+def test_errors_at_one_grain_and_epsilon_1() -> None:
+    strategy = OpenBlocks((1, 19), (Window(256),))
+    assert strategy.max_error(Window(256), 1000) == pytest.approx(2 * 48**0.5)
+    binary = Blocks.base(2, 7)
+    assert binary.max_error(Running(), 7, Norm.L1) == pytest.approx(3 * 6**0.5)
+    assert binary.mean_squared_error(Running(), 7) == pytest.approx(3 * 12 / 7)

@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies import study
 from tidegauge.strategies.blocks.decoding import (
     decode_rows,
     init_decoding,
@@ -17,6 +18,8 @@ from tidegauge.strategies.blocks.decoding import (
     view_terms,
 )
 from tidegauge.strategies.blocks.levels import (
+    check_end,
+    check_totals,
     checked_levels,
     largest_total,
     power_levels,
@@ -27,7 +30,6 @@ from tidegauge.strategies.blocks.levels import (
 )
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.strategy import Float64, Int64, Norm, State, Strategy
-from tidegauge.strategies.study import decoder_matrix, encoder_matrix
 
 __all__ = ["Blocks"]
 
@@ -56,8 +58,9 @@ class Blocks(Strategy):
     Raises:
         InvalidParameter: The sizes are not nested, or a number is out of range.
 
-    Cost: ``levels`` rows a step and cell at most, 1 + 1/b_1 + 1/b_2 + ... on average; memory a
-    cell as long as the longest window and two of each level's parents, in blocks.
+    Cost: 1 + 1/b_1 + 1/b_2 + ... rows a step on average, and a few look-ups a level, view and step;
+    memory for each cell and level as long as the longest window and two of its parents, in blocks
+    (at most doubled). Nothing grows beyond that with the stream.
 
     Examples:
         >>> from tidegauge.strategies.decay import Window
@@ -111,10 +114,18 @@ class Blocks(Strategy):
         return {"open_sums": np.zeros((len(self.levels), cells), np.int64)}
 
     def encode(self, state: State, x: Int64, first: int) -> Int64:
-        """Exact totals of the blocks that complete, smallest first within each step."""
+        """Exact totals of the blocks that complete, smallest first within each step.
+
+        Raises:
+            InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
+            StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
+        """
         from tidegauge.strategies.blocks import _kernels
 
-        steps, cells = x.shape
+        cells = state["open_sums"].shape[1]
+        check_totals(x, cells)
+        check_end(self.levels, first + len(x))
+        steps = len(x)
         out = np.empty((row_count(self.levels, 0, first, steps), cells), np.int64)
         history = np.empty((0, cells), np.int64)
         _kernels.encode(
@@ -157,4 +168,12 @@ class Blocks(Strategy):
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """``(C, C^+)``: the blocks' indicators, and the rows of the single steps."""
-        return encoder_matrix(self, steps), decoder_matrix(self, Step(), steps)
+        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
+
+    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
+        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.max_error(self, view, steps, norm)
+
+    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
+        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.mean_squared_error(self, view, steps, norm)

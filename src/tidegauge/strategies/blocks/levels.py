@@ -10,12 +10,14 @@ from itertools import pairwise
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded
 from tidegauge.privacy.unit import Contributions, Neighbors
 from tidegauge.strategies.fixed_point import sqrt_up
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS, Int64, Norm
 
 __all__ = [
+    "check_end",
+    "check_totals",
     "checked_levels",
     "largest_total",
     "power_levels",
@@ -91,13 +93,44 @@ def sizes(levels: tuple[int, ...]) -> Int64:
     return np.array(levels, np.int64)
 
 
+def check_totals(x: Int64, cells: int) -> None:
+    """Refuse totals that are not int64 of shape (steps, cells).
+
+    Raises:
+        InvalidInput: They would be measured in the wrong cells.
+    """
+    if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != cells:
+        raise InvalidInput(
+            f"Expected totals of dtype int64 and shape (steps, {cells}), got {x.dtype} of shape "
+            f"{x.shape}. They would be measured in the wrong cells. Convert them first."
+        )
+
+
+def check_end(levels: tuple[int, ...], end: int) -> None:
+    """Refuse steps beyond the last block that has numbers of its own.
+
+    Raises:
+        StreamEnded: The blocks around step ``end`` reach beyond step 2^38.
+    """
+    if -(-end // levels[-1]) * levels[-1] > MOST_STEPS:
+        raise StreamEnded(
+            f"Expected at most {MOST_STEPS} steps, got step {end} in a block of {levels[-1]}. "
+            "Noise would be used twice. Start a new gauge."
+        )
+
+
 def row_count(levels: tuple[int, ...], planned: int, first: int, steps: int) -> int:
     """Number of rows of a block of steps: blocks that complete, and planned views."""
     return steps * planned + sum([(first + steps) // size - first // size for size in levels])
 
 
 def row_coordinates(levels: tuple[int, ...], planned: int, first: int, steps: int) -> Int64:
-    """Number each row ``step * 64 + place``: levels first, then planned views."""
+    """Number each row ``step * 64 + place``: levels first, then planned views.
+
+    Raises:
+        StreamEnded: The blocks reach beyond the last step that has a number.
+    """
+    check_end(levels, first + steps)
     if steps == 1:  # a live step
         count = row_count(levels, 0, first, 1)
         places = [*range(count), *range(len(levels), len(levels) + planned)]

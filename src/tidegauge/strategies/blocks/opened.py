@@ -11,8 +11,9 @@ from typing import final
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies import study
 from tidegauge.strategies.blocks.combinations import ALL
 from tidegauge.strategies.blocks.decoding import (
     decode_rows,
@@ -21,6 +22,8 @@ from tidegauge.strategies.blocks.decoding import (
     view_terms,
 )
 from tidegauge.strategies.blocks.levels import (
+    check_end,
+    check_totals,
     checked_levels,
     largest_total,
     row_coordinates,
@@ -38,7 +41,6 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
 )
-from tidegauge.strategies.study import decoder_matrix, encoder_matrix
 
 __all__ = ["OpenBlocks"]
 
@@ -77,8 +79,8 @@ class OpenBlocks(Strategy):
         InvalidParameter: The sizes are not nested, a view is not a sum, or a number is out of
             range.
 
-    Cost: as :class:`Blocks`, and one row a step for each planned view; two rings of the longest
-    planned window's length a cell.
+    Cost: as :class:`Blocks`, and one row a step for each planned view; in private state, rings for
+    the longest planned window of the exact stream and of each level's noise.
 
     Examples:
         >>> OpenBlocks((1, 9, 81), (Window(1024),)).variance_gain(Window(1024), np.array([5000]))
@@ -164,10 +166,18 @@ class OpenBlocks(Strategy):
         }
 
     def encode(self, state: State, x: Int64, first: int) -> Int64:
-        """Exact rows: the blocks that complete, smallest first, then the planned views."""
+        """Exact rows: the blocks that complete, smallest first, then the planned views.
+
+        Raises:
+            InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
+            StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
+        """
         from tidegauge.strategies.blocks import _kernels
 
-        steps, cells = x.shape
+        cells = state["open_sums"].shape[1]
+        check_totals(x, cells)
+        check_end(self.levels, first + len(x))
+        steps = len(x)
         if len(state["history"]) <= min(max(self._spans), first + steps):
             slots = 1 + min(max(self._spans), 1 << (first + steps - 1).bit_length())
             state["history"] = moved(state["history"], slots, first)
@@ -198,7 +208,11 @@ class OpenBlocks(Strategy):
         All children of every parent that opens, level after level; a block of the last level
         when it opens itself. The block of level l that ends with step s (from 0) has the number
         ``64 s + l``, so each block is drawn exactly once, however the stream is cut.
+
+        Raises:
+            StreamEnded: Blocks reach beyond step 2^38.
         """
+        check_end(self.levels, first + steps)
         parents = (*self.levels[1:], self.levels[-1])
         numbers = []
         for level, (size, parent) in enumerate(zip(self.levels, parents, strict=True)):
@@ -221,11 +235,21 @@ class OpenBlocks(Strategy):
             first: Index of the first step, from 0.
             steps: Steps of the block.
 
+        Raises:
+            InvalidInput: ``fresh`` has another shape; the state is as it was.
+
         Returns:
             Shape (rows, cells), C-contiguous, in lattice units; the caller's.
         """
         from tidegauge.strategies.blocks import _kernels
 
+        cells = noise_state["ring"].shape[1]
+        draws = (self._draws(first, steps), cells)
+        if fresh.dtype != np.int64 or fresh.shape != draws:
+            raise InvalidInput(
+                f"Expected draws of dtype int64 and shape {draws}, got {fresh.dtype} of shape "
+                f"{fresh.shape}. Blocks would go without noise. Draw for noise_coordinates."
+            )
         grow(noise_state, self.levels, first, steps, opened=True)
         out = np.empty(
             (row_count(self.levels, len(self.views), first, steps), fresh.shape[1]), np.int64
@@ -241,6 +265,15 @@ class OpenBlocks(Strategy):
             out,
         )
         return out
+
+    def _draws(self, first: int, steps: int) -> int:
+        parents = (*self.levels[1:], self.levels[-1])
+        return sum(
+            [
+                (-(-(first + steps) // parent) + -first // parent) * (parent // size)
+                for size, parent in zip(self.levels, parents, strict=True)
+            ]
+        )
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """Running sums of the completed blocks of each level, and the filters' states."""
@@ -266,5 +299,13 @@ class OpenBlocks(Strategy):
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """``(R, R^+)``: totals of the blocks up to ``steps`` (the noise's own rows), the steps'."""
         blocks = self.coordinates(0, steps) % COORDINATES_PER_STEP < len(self.levels)
-        C, plus = encoder_matrix(self, steps), decoder_matrix(self, Step(), steps)
+        C, plus = study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
         return C[blocks], plus[:, blocks]
+
+    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L1) -> float:
+        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.max_error(self, view, steps, norm)
+
+    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L1) -> float:
+        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.mean_squared_error(self, view, steps, norm)

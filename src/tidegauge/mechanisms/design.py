@@ -15,7 +15,7 @@ from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.measure import Law
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
-from tidegauge.noise.gaussian import RoundedGaussian
+from tidegauge.noise.gaussian import LARGEST_SCALE, LEAST_SCALE, RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
@@ -118,7 +118,7 @@ def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> C
         if trial.largest_total < request.max_per_step:
             continue
         scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-        if RoundedGaussian.LEAST <= scale <= RoundedGaussian.LARGEST:
+        if LEAST_SCALE <= scale <= LARGEST_SCALE:
             return trial, RoundedGaussian(scale), cost
     return None
 

@@ -18,6 +18,7 @@ signs (all boundaries <= t), completed blocks without signs (each end moves one 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import gcd
 
 import numpy as np
@@ -90,6 +91,8 @@ def worst_count(
         >>> worst_count((1, 19), 256, 1 << 20, signed=True, opened=True)
         24
     """
+    if span == 1:
+        return 1
     growing = horizon if span == ALL else min(span, horizon)
     worst = _worst_running(levels, growing, signed and opened)
     last = min(horizon, span + levels[-1] - 1)
@@ -117,7 +120,7 @@ def _worst_running(levels: tuple[int, ...], horizon: int, beyond: bool) -> int:
     """
     free: _Costs = {(0, _FAR)}
     tight: _Costs = {(0, _FAR)}
-    for size, parent in zip(levels, levels[1:], strict=False):
+    for size, parent in pairwise(levels):
         ratio, digit = parent // size, horizon // size % (parent // size)
         tight = _largest(
             {_step(pair, d, ratio, beyond) for d in range(digit) for pair in free}

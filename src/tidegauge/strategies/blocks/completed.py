@@ -9,30 +9,31 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.checks import integer
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import count_blocks, span_of, worst_count
-from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
+from tidegauge.strategies import study
+from tidegauge.strategies.blocks.decoding import (
+    decode_rows,
+    init_decoding,
+    view_gain,
+    view_terms,
+    view_worst,
+)
 from tidegauge.strategies.blocks.levels import (
+    check_end,
+    check_totals,
     checked_levels,
+    largest_total,
     power_levels,
     row_coordinates,
+    row_count,
     sensitivity,
+    sizes,
 )
 from tidegauge.strategies.decay import Decay, Step
-from tidegauge.strategies.strategy import (
-    MOST_STEPS,
-    Float64,
-    Int64,
-    Norm,
-    State,
-    Strategy,
-)
-from tidegauge.strategies.study import noise_groups
+from tidegauge.strategies.strategy import Float64, Int64, Norm, State, Strategy
 
 __all__ = ["Blocks"]
 
-_MOST_BITS = 40
 _NO_VIEWS = np.empty(0, np.int64)
 
 
@@ -58,13 +59,14 @@ class Blocks(Strategy):
     Raises:
         InvalidParameter: The sizes are not nested, or a number is out of range.
 
-    Cost: ``levels`` rows a step and cell at most, 1 + 1/b_1 + 1/b_2 + ... on average; memory a
-    cell as long as the longest window and two of each level's parents, in blocks.
+    Cost: 1 + 1/b_1 + 1/b_2 + ... rows a step on average, and a few look-ups a level, view and step;
+    memory for each cell and level as long as the longest window and two of its parents, in blocks
+    (at most doubled). Nothing grows beyond that with the stream.
 
     Examples:
         >>> from tidegauge.strategies.decay import Window
         >>> Blocks((1, 16, 256)).variance_gain(Window(256), np.array([1000]))
-        array([23.])
+        array([31.])
     """
 
     levels: tuple[int, ...]
@@ -72,8 +74,7 @@ class Blocks(Strategy):
     lattice_bits: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", checked_levels(self.levels))
-        integer("lattice_bits", self.lattice_bits, low=0, high=_MOST_BITS)
+        object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
 
     @staticmethod
     def base(base: int, horizon: int, lattice_bits: int = 0) -> Blocks:
@@ -100,6 +101,11 @@ class Blocks(Strategy):
         """The size of the largest block."""
         return Fraction(self.levels[-1])
 
+    @property
+    def largest_total(self) -> int:
+        """2^62 lattice units over the largest block's steps, rounded down to a power of two."""
+        return largest_total(self.levels[-1], self.lattice_bits)
+
     def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
         """How far the blocks' totals can move, in lattice units, rounded up."""
         return sensitivity(self.levels, norm, neighbors) * (1 << self.lattice_bits)
@@ -109,16 +115,30 @@ class Blocks(Strategy):
         return {"open_sums": np.zeros((len(self.levels), cells), np.int64)}
 
     def encode(self, state: State, x: Int64, first: int) -> Int64:
-        """Exact totals of the blocks that complete, smallest first within each step."""
+        """Exact totals of the blocks that complete, smallest first within each step.
+
+        Raises:
+            InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
+            StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
+        """
         from tidegauge.strategies.blocks import _kernels
 
-        steps, cells = x.shape
-        rows = sum((first + steps) // size - first // size for size in self.levels)
-        out = np.empty((rows, cells), np.int64)
+        cells = state["open_sums"].shape[1]
+        check_totals(x, cells)
+        check_end(self.levels, first + len(x))
+        steps = len(x)
+        out = np.empty((row_count(self.levels, 0, first, steps), cells), np.int64)
         history = np.empty((0, cells), np.int64)
-        sizes = np.array(self.levels, np.int64)
         _kernels.encode(
-            state["open_sums"], history, x, first, sizes, 1 << self.lattice_bits, _NO_VIEWS, out
+            state["open_sums"],
+            history,
+            x,
+            first,
+            sizes(self.levels),
+            self.largest_total,
+            1 << self.lattice_bits,
+            _NO_VIEWS,
+            out,
         )
         return out
 
@@ -135,7 +155,7 @@ class Blocks(Strategy):
     ) -> None:
         """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
         unit = 0.5**self.lattice_bits
-        decode_rows(state, self.levels, views, (), self.signed, measured, first, unit, out)
+        decode_rows(state, self.levels, views, 0, self.signed, measured, first, unit, out)
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """Number of blocks that a sum takes; the sum of squared weights of another decay."""
@@ -143,25 +163,23 @@ class Blocks(Strategy):
         return gain * 0.25**self.lattice_bits
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
-        """The most blocks that a sum takes up to the horizon; any other decay in the limit."""
-        span = span_of(view)
-        if span is None:
-            return float(self.variance_gain(view, np.array([MOST_STEPS]))[0])
-        count = worst_count(self.levels, span, horizon, self.signed, opened=False)
-        return count * 0.25**self.lattice_bits
+        """The most blocks that a sum takes up to the horizon; another decay in the limit."""
+        worst = view_worst(self.levels, view, horizon, self.signed, False)
+        return worst * 0.25**self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """A sum of blocks: one weight, as often as there are blocks."""
-        span = span_of(view)
-        if span is None:
-            return noise_groups(lambda steps: self.variance_gain(view, steps), step)
-        count = count_blocks(self.levels, span, np.array([step]), self.signed, opened=False)
-        return np.array([0.5**self.lattice_bits]), count
+        weights, counts = view_terms(self.levels, view, step, self.signed, False)
+        return weights * 0.5**self.lattice_bits, counts
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """``(C, C^+)``: the blocks' indicators, and the rows of the single steps."""
-        C = self.encode(self.init_encoder(steps), np.eye(steps, dtype=np.int64), 0)
-        plus = np.empty((1, steps, len(C)))
-        state = self.init_decoder([Step()], len(C))
-        self.decode(state, [Step()], np.eye(len(C), dtype=np.int64), 0, plus)
-        return C * 0.5**self.lattice_bits, plus[0] * 2.0**self.lattice_bits
+        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
+
+    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
+        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.max_error(self, view, steps, norm)
+
+    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
+        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.mean_squared_error(self, view, steps, norm)

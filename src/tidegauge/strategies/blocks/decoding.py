@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tidegauge.strategies.blocks.combinations import count_blocks, span_of
-from tidegauge.strategies.blocks.levels import row_coordinates
+from tidegauge.strategies.blocks.combinations import count_blocks, span_of, worst_count
+from tidegauge.strategies.blocks.levels import row_coordinates, sizes
 from tidegauge.strategies.blocks.rings import grow, init_rings
-from tidegauge.strategies.decay import Custom, Decay
+from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
 from tidegauge.strategies.views import decode_views, init_decoder
 
-__all__ = ["decode_rows", "filter_gain", "init_decoding", "view_gain"]
+__all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms", "view_worst"]
 
 _NONE = np.empty(0)
 
@@ -21,17 +22,30 @@ _NONE = np.empty(0)
 def init_decoding(
     levels: tuple[int, ...], views: Sequence[Decay], planned: Sequence[Decay], cells: int
 ) -> State:
-    """The public state before the first step."""
-    spans = [span for view in views if view not in planned and (span := span_of(view)) is not None]
-    filters = [view for view in views if span_of(view) is None]
-    return {**init_decoder(filters, cells, 0), **init_rings(levels, spans, cells)}
+    """The public state before the first step.
+
+    ``spans`` holds how many steps each view sums up (0: all, -1: it is a filter), ``sources`` its
+    place among the planned views, or -1.
+    """
+    spans = [span_of(view) for view in views]
+    sources = [planned.index(view) if view in planned else -1 for view in views]
+    kept = [
+        span for span, source in zip(spans, sources, strict=True) if span is not None and source < 0
+    ]
+    filters = [view for view, span in zip(views, spans, strict=True) if span is None]
+    return {
+        **init_decoder(filters, cells, 0),
+        **init_rings(levels, kept, cells),
+        "spans": np.array([-1 if span is None else span for span in spans], np.int64),
+        "sources": np.array(sources, np.int64),
+    }
 
 
 def decode_rows(
     state: State,
     levels: tuple[int, ...],
     views: Sequence[Decay],
-    planned: Sequence[Decay],
+    planned: int,
     signed: bool,
     measured: Int64,
     first: int,
@@ -44,7 +58,7 @@ def decode_rows(
         state: From :func:`init_decoding`; changed in place.
         levels: Sizes of the blocks.
         views: As given to :func:`init_decoding`.
-        planned: Views whose values stand in the rows after the blocks of each step.
+        planned: Number of planned views: rows after the blocks of each step.
         signed: Blocks may be subtracted.
         measured: Noisy rows in lattice units, shape (rows, cells).
         first: Index of the first step, from 0.
@@ -54,38 +68,27 @@ def decode_rows(
     from tidegauge.strategies.blocks import _kernels
 
     steps = out.shape[1]
-    spans = [span_of(view) for view in views]
-    sources = [planned.index(view) if view in planned else -1 for view in views]
-    kept = [span for span, source in zip(spans, sources, strict=True) if source < 0]
-    longest = max((span for span in kept if span is not None), default=0)
-    if len(state["ring"]) > 0:
-        grow(state, levels, longest, first, steps, opened=False)
+    grow(state, levels, first, steps, opened=False)
     _kernels.decode(
         state["ring"],
         state["layout"],
         measured,
         first,
-        np.array(levels, np.int64),
+        sizes(levels),
         signed,
-        len(planned),
-        np.array([-1 if span is None else span for span in spans], np.int64),
-        np.array(sources, np.int64),
+        planned,
+        state["spans"],
+        state["sources"],
         unit,
         out,
     )
-    places = [place for place, span in enumerate(spans) if span is None]
-    if places:
-        single = row_coordinates(levels, len(planned), first, steps) % COORDINATES_PER_STEP == 0
+    places = np.flatnonzero(state["spans"] < 0).tolist()
+    if places and steps > 0:
+        single = row_coordinates(levels, planned, first, steps) % COORDINATES_PER_STEP == 0
+        filters = [views[place] for place in places]
         filtered = np.empty((len(places), steps, out.shape[2]))
         decode_views(
-            state,
-            [views[place] for place in places],
-            measured[single],
-            first,
-            filtered,
-            gaps=_NONE,
-            weights=_NONE,
-            unit=unit,
+            state, filters, measured[single], first, filtered, gaps=_NONE, weights=_NONE, unit=unit
         )
         out[places] = filtered
 
@@ -96,29 +99,25 @@ def view_gain(
     """Sum of the squared weights that a view gives to draws of noise, at each of ``steps``."""
     span = span_of(view)
     if span is None:
-        return filter_gain(view, steps)
+        return Identity(0).variance_gain(view, steps)
     return count_blocks(levels, span, steps, signed, opened).astype(np.float64)
 
 
-def filter_gain(view: Decay, steps: Int64) -> Float64:
-    r"""Sum of the squared weights of a decay over the first ``steps`` lags.
+def view_worst(
+    levels: tuple[int, ...], view: Decay, horizon: int, signed: bool, opened: bool
+) -> float:
+    """The largest of ``view_gain`` up to the horizon; of a decay that is no sum, the limit."""
+    span = span_of(view)
+    if span is None:
+        return Identity(0).worst_variance_gain(view, horizon)
+    return float(worst_count(levels, span, horizon, signed, opened))
 
-    Of a sum of exponentials, in closed form with :math:`1 - r_i r_j = g_i + g_j - g_i g_j`:
 
-    .. math:: \sum_{k < t} g(k)^2 = \sum_{ij} a_i a_j \frac{1 - (r_i r_j)^t}{1 - r_i r_j}.
-
-    Examples:
-        >>> from tidegauge.strategies.decay import Exponential
-        >>> filter_gain(Exponential(factor=0.5), np.array([1, 2]))
-        array([1.  , 1.25])
-    """
-    if isinstance(view, Custom):
-        sums = np.cumsum(view.taps**2)
-        return sums[np.minimum(np.asarray(steps), len(sums)) - 1]
-    gaps, weights = view.poles
-    ends = gaps[:, None] + gaps - gaps[:, None] * gaps
-    powers = np.log1p(-gaps)[:, None] + np.log1p(-gaps)
-    pairs = weights[:, None] * weights / ends
-    t = np.asarray(steps, np.float64)[:, None, None]
-    gain: Float64 = (pairs * -np.expm1(t * powers)).sum(axis=(1, 2))
-    return gain
+def view_terms(
+    levels: tuple[int, ...], view: Decay, step: int, signed: bool, opened: bool
+) -> tuple[Float64, Int64]:
+    """The weights that a view gives to draws of noise at ``step``, and how often each occurs."""
+    span = span_of(view)
+    if span is None:
+        return Identity(0).noise_terms(view, step)
+    return np.ones(1), count_blocks(levels, span, np.array([step]), signed, opened)

@@ -11,9 +11,9 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.strategies.blocks.combinations import span_of, worst_count
 from tidegauge.strategies.blocks.completed import Blocks
-from tidegauge.strategies.blocks.decoding import filter_gain
 from tidegauge.strategies.blocks.opened import OpenBlocks
 from tidegauge.strategies.decay import Decay, Running, Window
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Norm
 
 __all__ = ["UNKNOWN_HORIZON", "best_levels"]
@@ -55,7 +55,7 @@ def best_levels(
 
     Examples:
         >>> best_levels([Running()], [1.0], 1 << 16).levels
-        (1, 21, 441, 9261)
+        (1, 18, 324, 5832)
     """
     horizon = UNKNOWN_HORIZON if horizon is None else horizon
     integer("horizon", horizon, low=1, high=1 << 38)
@@ -70,7 +70,8 @@ def best_levels(
     )
     opened = opened and 0 < len(planned) < COORDINATES_PER_STEP
     room = COORDINATES_PER_STEP - len(planned) * opened
-    best, levels = math.inf, (1,)
+    best = math.inf
+    levels: tuple[int, ...] = (1,)
     for candidate in _candidates(horizon):
         if len(candidate) > room:
             break
@@ -106,7 +107,10 @@ def _filters_worst(demands: list[tuple[Decay, float]], horizon: int) -> float:
     last = np.array([horizon])
     filters = [(view, bound) for view, bound in demands if span_of(view) is None]
     return max(
-        (math.sqrt(float(filter_gain(view, last)[0])) / bound for view, bound in filters),
+        (
+            math.sqrt(float(Identity(0).variance_gain(view, last)[0])) / bound
+            for view, bound in filters
+        ),
         default=0.0,
     )
 
@@ -132,7 +136,7 @@ def _sums_worst(
 
 def _candidates(horizon: int) -> Iterator[tuple[int, ...]]:
     """Levels to try, the fewest first."""
-    found = {(1,)}
+    found: set[tuple[int, ...]] = {(1,)}
     pairs = {(a, a) for a in _RATIOS} | {(a, b) for a in _MIXED_RATIOS for b in _MIXED_RATIOS}
     for a, b in pairs:
         levels: tuple[int, ...] = (1, a)

@@ -5,20 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import ALL, count_blocks, span_of, worst_count
-from tidegauge.strategies.blocks.decoding import decode_rows, init_decoding, view_gain
+from tidegauge.strategies import study
+from tidegauge.strategies.blocks.combinations import ALL
+from tidegauge.strategies.blocks.decoding import (
+    decode_rows,
+    init_decoding,
+    view_gain,
+    view_terms,
+    view_worst,
+)
 from tidegauge.strategies.blocks.levels import (
-    MOST_STEPS,
+    check_end,
+    check_totals,
     checked_levels,
+    largest_total,
     row_coordinates,
+    row_count,
     sensitivity,
+    sizes,
 )
 from tidegauge.strategies.blocks.rings import grow, init_rings, moved
 from tidegauge.strategies.decay import Decay, Running, Step, Window
@@ -30,11 +42,11 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
 )
-from tidegauge.strategies.study import noise_groups
 
 __all__ = ["OpenBlocks"]
 
-_MOST_BITS = 40
+
+_RUNNING_STEPS = 1 << 31
 
 
 @final
@@ -68,12 +80,12 @@ class OpenBlocks(Strategy):
         InvalidParameter: The sizes are not nested, a view is not a sum, or a number is out of
             range.
 
-    Cost: as :class:`Blocks`, and one row a step for each planned view; two rings of the longest
-    planned window's length a cell.
+    Cost: as :class:`Blocks`, and one row a step for each planned view; in private state, rings for
+    the longest planned window of the exact stream and of each level's noise.
 
     Examples:
         >>> OpenBlocks((1, 9, 81), (Window(1024),)).variance_gain(Window(1024), np.array([5000]))
-        array([21.])
+        array([22.])
     """
 
     levels: tuple[int, ...]
@@ -81,9 +93,8 @@ class OpenBlocks(Strategy):
     lattice_bits: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", checked_levels(self.levels))
+        object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
         object.__setattr__(self, "views", tuple(self.views))
-        integer("lattice_bits", self.lattice_bits, low=0, high=_MOST_BITS)
         if not all(isinstance(view, Running | Window) for view in self.views):
             raise InvalidParameter(
                 f"Expected planned views to be Running or Window, got {shown(self.views)}. Other "
@@ -113,13 +124,26 @@ class OpenBlocks(Strategy):
 
     @property
     def absolute_gain(self) -> Fraction:
-        """The longest sum in a row: 2^38 steps for the running sum."""
-        spans = [MOST_STEPS if span == ALL else span for span in self._spans]
+        """The longest sum in a row; a running sum counts as 2^31 steps.
+
+        Beyond those, and only if every total is the largest, its row would wrap modulo 2^64:
+        useless, but as private as ever.
+        """
+        spans = [_RUNNING_STEPS if span == ALL else span for span in self._spans]
         return Fraction(max(self.levels[-1], *spans))
 
     @property
+    def largest_total(self) -> int:
+        """2^62 lattice units over the longest sum's steps, rounded down to a power of two."""
+        return largest_total(int(self.absolute_gain), self.lattice_bits)
+
+    @cached_property
     def _spans(self) -> list[int]:
         return [ALL if isinstance(view, Running) else view.steps for view in self.views]
+
+    @cached_property
+    def _span_array(self) -> Int64:
+        return np.array(self._spans, np.int64)
 
     def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
         """How far the blocks' totals ``R x`` can move, in lattice units.
@@ -143,18 +167,33 @@ class OpenBlocks(Strategy):
         }
 
     def encode(self, state: State, x: Int64, first: int) -> Int64:
-        """Exact rows: the blocks that complete, smallest first, then the planned views."""
+        """Exact rows: the blocks that complete, smallest first, then the planned views.
+
+        Raises:
+            InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
+            StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
+        """
         from tidegauge.strategies.blocks import _kernels
 
-        steps, cells = x.shape
-        needed = 1 + min(max(self._spans), first + steps)
-        if len(state["history"]) < needed:
+        cells = state["open_sums"].shape[1]
+        check_totals(x, cells)
+        check_end(self.levels, first + len(x))
+        steps = len(x)
+        if len(state["history"]) <= min(max(self._spans), first + steps):
             slots = 1 + min(max(self._spans), 1 << (first + steps - 1).bit_length())
             state["history"] = moved(state["history"], slots, first)
-        out = np.empty((self._rows(first, steps), cells), np.int64)
-        sizes, spans = np.array(self.levels, np.int64), np.array(self._spans, np.int64)
-        unit = 1 << self.lattice_bits
-        _kernels.encode(state["open_sums"], state["history"], x, first, sizes, unit, spans, out)
+        out = np.empty((row_count(self.levels, len(self.views), first, steps), cells), np.int64)
+        _kernels.encode(
+            state["open_sums"],
+            state["history"],
+            x,
+            first,
+            sizes(self.levels),
+            self.largest_total,
+            1 << self.lattice_bits,
+            self._span_array,
+            out,
+        )
         return out
 
     def coordinates(self, first: int, steps: int) -> Int64:
@@ -170,14 +209,19 @@ class OpenBlocks(Strategy):
         All children of every parent that opens, level after level; a block of the last level
         when it opens itself. The block of level l that ends with step s (from 0) has the number
         ``64 s + l``, so each block is drawn exactly once, however the stream is cut.
+
+        Raises:
+            StreamEnded: Blocks reach beyond step 2^38.
         """
+        check_end(self.levels, first + steps)
         parents = (*self.levels[1:], self.levels[-1])
         numbers = []
         for level, (size, parent) in enumerate(zip(self.levels, parents, strict=True)):
             begin, end = -(-first // parent), -(-(first + steps) // parent)
-            children = np.arange(begin * (parent // size), end * (parent // size))
-            numbers.append(((children + 1) * size - 1) * COORDINATES_PER_STEP + level)
-        return np.concatenate(numbers)
+            if begin < end:
+                ends = np.arange(begin * parent + size, end * parent + 1, size)
+                numbers.append((ends - 1) * COORDINATES_PER_STEP + level)
+        return np.concatenate(numbers) if numbers else np.empty(0, np.int64)
 
     def init_noise(self, cells: int) -> State:
         """The private noise before the first step: running sums of each level's noise."""
@@ -192,28 +236,45 @@ class OpenBlocks(Strategy):
             first: Index of the first step, from 0.
             steps: Steps of the block.
 
+        Raises:
+            InvalidInput: ``fresh`` has another shape; the state is as it was.
+
         Returns:
             Shape (rows, cells), C-contiguous, in lattice units; the caller's.
         """
         from tidegauge.strategies.blocks import _kernels
 
-        grow(noise_state, self.levels, max(self._spans), first, steps, opened=True)
-        out = np.empty((self._rows(first, steps), fresh.shape[1]), np.int64)
+        cells = noise_state["ring"].shape[1]
+        draws = (self._draws(first, steps), cells)
+        if fresh.dtype != np.int64 or fresh.shape != draws:
+            raise InvalidInput(
+                f"Expected draws of dtype int64 and shape {draws}, got {fresh.dtype} of shape "
+                f"{fresh.shape}. Blocks would go without noise. Draw for noise_coordinates."
+            )
+        grow(noise_state, self.levels, first, steps, opened=True)
+        out = np.empty(
+            (row_count(self.levels, len(self.views), first, steps), fresh.shape[1]), np.int64
+        )
         _kernels.mix(
             noise_state["ring"],
             noise_state["layout"],
             fresh,
             first,
             steps,
-            np.array(self.levels, np.int64),
-            np.array(self._spans, np.int64),
+            sizes(self.levels),
+            self._span_array,
             out,
         )
         return out
 
-    def _rows(self, first: int, steps: int) -> int:
-        blocks = sum((first + steps) // size - first // size for size in self.levels)
-        return blocks + steps * len(self.views)
+    def _draws(self, first: int, steps: int) -> int:
+        parents = (*self.levels[1:], self.levels[-1])
+        return sum(
+            [
+                (-(-(first + steps) // parent) + -first // parent) * (parent // size)
+                for size, parent in zip(self.levels, parents, strict=True)
+            ]
+        )
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """Running sums of the completed blocks of each level, and the filters' states."""
@@ -224,7 +285,7 @@ class OpenBlocks(Strategy):
     ) -> None:
         """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
         unit = 0.5**self.lattice_bits
-        decode_rows(state, self.levels, views, self.views, True, measured, first, unit, out)
+        decode_rows(state, self.levels, views, len(self.views), True, measured, first, unit, out)
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """Number of blocks that a sum takes; the sum of squared weights of another decay."""
@@ -232,29 +293,25 @@ class OpenBlocks(Strategy):
         return gain * 0.25**self.lattice_bits
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
-        """The most blocks that a sum takes up to the horizon; any other decay in the limit."""
-        span = span_of(view)
-        if span is None:
-            return float(self.variance_gain(view, np.array([MOST_STEPS]))[0])
-        count = worst_count(self.levels, span, horizon, True, opened=view in self.views)
-        return count * 0.25**self.lattice_bits
+        """The most blocks that a sum takes up to the horizon; another decay in the limit."""
+        worst = view_worst(self.levels, view, horizon, True, view in self.views)
+        return worst * 0.25**self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """A sum of blocks: one weight, as often as there are blocks."""
-        span = span_of(view)
-        if span is None:
-            return noise_groups(lambda steps: self.variance_gain(view, steps), step)
-        count = count_blocks(self.levels, span, np.array([step]), True, view in self.views)
-        return np.array([0.5**self.lattice_bits]), count
+        weights, counts = view_terms(self.levels, view, step, True, view in self.views)
+        return weights * 0.5**self.lattice_bits, counts
 
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
         """``(R, R^+)``: totals of the blocks up to ``steps`` (the noise's own rows), the steps'."""
-        x = np.eye(steps, dtype=np.int64)
-        places = self.coordinates(0, steps) % COORDINATES_PER_STEP
-        blocks = places < len(self.levels)
-        C = self.encode(self.init_encoder(steps), x, 0)[blocks]
-        measured = np.zeros((len(blocks), len(C)), np.int64)
-        measured[blocks] = np.eye(len(C), dtype=np.int64)
-        plus = np.empty((1, steps, len(C)))
-        self.decode(self.init_decoder([Step()], len(C)), [Step()], measured, 0, plus)
-        return C * 0.5**self.lattice_bits, plus[0] * 2.0**self.lattice_bits
+        blocks = self.coordinates(0, steps) % COORDINATES_PER_STEP < len(self.levels)
+        C, plus = study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
+        return C[blocks], plus[:, blocks]
+
+    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L1) -> float:
+        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.max_error(self, view, steps, norm)
+
+    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L1) -> float:
+        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
+        return study.mean_squared_error(self, view, steps, norm)

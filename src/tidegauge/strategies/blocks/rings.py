@@ -18,13 +18,14 @@ def init_rings(levels: tuple[int, ...], spans: Sequence[int], cells: int) -> Sta
 
     They begin with room for 256 steps and grow with the stream, up to the longest span.
     """
-    reach = min(max(spans, default=0), _FIRST_REACH)
+    longest = max(spans, default=0)
+    reach = min(longest, _FIRST_REACH)
     layout = _layout(levels, reach)
     slots = int(layout[-1].sum()) if spans else 0
     return {
         "ring": np.zeros((slots, cells), np.int64),
         "layout": layout,
-        "reach": np.array([reach], np.int64),
+        "reach": np.array([reach, longest], np.int64),
     }
 
 
@@ -36,27 +37,27 @@ def _layout(levels: tuple[int, ...], reach: int) -> Int64:
     """
     parents = (*levels[1:], levels[-1])
     sizes = np.array(
-        [(reach + 2 * parent) // size + 2 for size, parent in zip(levels, parents, strict=True)]
+        [
+            1 << ((reach + 2 * parent) // size + 1).bit_length()  # above the number of positions
+            for size, parent in zip(levels, parents, strict=True)
+        ]
     )
     return np.stack((np.cumsum(sizes) - sizes, sizes), axis=1)
 
 
-def grow(
-    state: State, levels: tuple[int, ...], longest: int, first: int, steps: int, opened: bool
-) -> int:
-    """Make room for a block of steps; return the reach, at least ``min(longest, first + steps)``.
+def grow(state: State, levels: tuple[int, ...], first: int, steps: int, opened: bool) -> None:
+    """Make room for a block of steps: the longest span, or all steps so far if they are fewer.
 
     Args:
         state: With the arrays of :func:`init_rings`, replaced where they are too small.
         levels: Sizes of the blocks.
-        longest: The longest span.
         first: Index of the first step, from 0.
         steps: Steps of the block.
         opened: The rings hold every child of the parents that are open, not just completed ones.
     """
-    reach = int(state["reach"][0])
+    reach, longest = state["reach"].tolist()
     if reach >= min(longest, first + steps):
-        return reach
+        return
     reach = min(longest, 1 << (first + steps - 1).bit_length())
     old, layout = state["layout"], _layout(levels, reach)
     ring = np.zeros((int(layout[-1].sum()), state["ring"].shape[1]), np.int64)
@@ -66,8 +67,8 @@ def grow(
         begin, slots = layout[level]
         source = state["ring"][old[level, 0] : old[level].sum()]
         ring[begin : begin + slots] = moved(source, slots, latest)
-    state["ring"], state["layout"], state["reach"] = ring, layout, np.array([reach])
-    return reach
+    state["ring"], state["layout"] = ring, layout
+    state["reach"] = np.array([reach, longest], np.int64)
 
 
 def moved(ring: Int64, slots: int, latest: int) -> Int64:

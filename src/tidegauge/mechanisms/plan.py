@@ -18,7 +18,7 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.measure import Law
 from tidegauge.noise.gaussian import RoundedGaussian
-from tidegauge.noise.quantile import symmetric_quantile
+from tidegauge.noise.quantile import laplace_half_width
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Cost, Ledger
 from tidegauge.privacy.statement import privacy_statement
@@ -149,7 +149,7 @@ class GaugePlan:
             weights, counts = self.strategy.noise_terms(decay, int(step))
             key = (weights.tobytes(), counts.tobytes())
             if key not in half:
-                half[key] = symmetric_quantile(self.law, weights, counts, self.level)
+                half[key] = laplace_half_width(float(self.law.scale), weights, counts, self.level)
             result[i] = half[key]
         return result
 

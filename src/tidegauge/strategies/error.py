@@ -286,5 +286,6 @@ def _aside(y: Float64, gaps: Float64) -> list[tuple[Float64, float]]:
             inside = gaps.max() * math.exp(s) < 1
             if len(clear) < 4 and inside and np.abs(distance + s).min() >= 0.7 * _ASIDE:
                 clear.append(s)
+    assert len(clear) == 4, "far more places are tried than poles and zeros can block"
     shares = [math.prod(r / (r - s) for r in clear if r != s) for s in clear]
     return [(gaps * math.exp(s), share) for s, share in zip(clear, shares, strict=True)]

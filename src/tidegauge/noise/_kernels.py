@@ -1,0 +1,211 @@
+"""Compiled loops: inputs of AES, key ranges, and one attempt of each law for a block of lanes.
+
+A lane is one draw: lane ``row * cells + cell``. Each attempt of a lane has its own AES inputs
+``(cell, coordinate << 20 | attempt << 4 | block)`` and takes a constant number of them. A kernel
+adds decided draws to ``values`` and lists the other lanes in ``pending``: ``lane`` if the attempt
+is certainly rejected, ``-1 - lane`` if these words cannot decide it (the exact resolver then does).
+It returns how many it listed, negated if any is undecided. The i-th words belong to lane
+``lanes[i]``, or to lane ``start + i`` if ``lanes`` is empty.
+
+Every product of 64-bit words is written with explicit uint64: Numba turns a mixture of int64 and
+uint64 into float64. The margins are proved in ``docs/proofs/rounded_gaussian.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+U = np.uint64
+BELOW = U((1 << 25) + (1 << 22))
+"""Accept if the word plus this is at most the computed probability: 2**25 for its unknown tail."""
+ABOVE = U(1 << 22)
+"""Reject if the word exceeds the computed probability by this; errors together stay below 2**22."""
+FACTORIAL = np.array(
+    [(1 << 64) - 1, (1 << 64) - 1]
+    + [(1 << 64) // f for f in (2, 6, 24, 120, 720, 5040, 40320, 362880)],
+    dtype=np.uint64,
+)
+"""floor(2**64 / n!), n = 0 .. 9 (the first two are one unit short, to fit)."""
+
+
+def _high_product(typing_context: Any, a: Any, b: Any) -> Any:
+    """floor(a b / 2**64) of two uint64: one multiplication."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        left, right = (builder.zext(argument, wide) for argument in arguments)
+        product = builder.lshr(builder.mul(left, right), ir.Constant(wide, 64))
+        return builder.trunc(product, ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+high_product: Any = intrinsic(_high_product)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def number_range(coordinates, cells, start, stop, blocks, out):  # type: ignore[no-untyped-def]  # compiled
+    """Write the AES inputs of the first attempt of lanes ``start .. stop - 1``."""
+    row = start // cells
+    cell = start - row * cells
+    n = 0
+    for _ in range(stop - start):
+        high = U(coordinates[row]) << U(20)
+        for block in range(blocks):
+            out[n, 0] = U(cell)
+            out[n, 1] = high | U(block)
+            n += 1
+        cell += 1
+        if cell == cells:
+            cell = 0
+            row += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def number_lanes(coordinates, cells, lanes, attempt, blocks, out):  # type: ignore[no-untyped-def]  # compiled
+    """Write the AES inputs of one attempt of the listed lanes."""
+    n = 0
+    for lane in lanes:
+        row = lane // cells
+        high = U(coordinates[row]) << U(20) | U(attempt) << U(4)
+        for block in range(blocks):
+            out[n, 0] = U(lane - row * cells)
+            out[n, 1] = high | U(block)
+            n += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def same_key_until(inputs, start, cell_bits, coordinate_bits):  # type: ignore[no-untyped-def]  # compiled
+    """Return the end of the run of inputs that share the key range of input ``start``."""
+    shift_cell, shift_coordinate = U(cell_bits), U(coordinate_bits + 20)
+    cell = inputs[start, 0] >> shift_cell
+    coordinate = inputs[start, 1] >> shift_coordinate
+    stop = inputs.shape[0]
+    different = U(0)
+    for i in range(start, stop):
+        different |= (inputs[i, 0] >> shift_cell) ^ cell
+        different |= (inputs[i, 1] >> shift_coordinate) ^ coordinate
+    if different == U(0):
+        return stop
+    i = start
+    while inputs[i, 0] >> shift_cell == cell and inputs[i, 1] >> shift_coordinate == coordinate:
+        i += 1
+    return i
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def exp_minus(x):  # type: ignore[no-untyped-def]  # compiled
+    """2**64 exp(-x / 2**64) for x < 2**64 / 7, off by less than 2**15."""
+    r = FACTORIAL[9]
+    for n in range(8, -1, -1):
+        r = FACTORIAL[n] - high_product(x, r)
+    return r
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def scaled_gaussian(words, values, start, lanes, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
+    """One attempt of round(2**shift * (+-(x + y))), x from the table, y uniform in [0, 1).
+
+    First word: 48 bits for x, 16 for acceptance. Second: 40 for y, 1 sign, 23 for acceptance.
+    From ``shift`` 40 on, y goes on in the third word. ``inverse`` is floor(2**77 / (2 s0^2)).
+    """
+    wide = shift >= 40
+    drop = U(40 - shift) if not wide else U(0)
+    half = U(1) << U(39 - shift) if not wide else U(0)
+    raise_y, drop_more = U(shift - 39 if wide else 0), U(103 - shift if wide else 0)
+    size = U(shift)
+    listed = lanes.shape[0] > 0
+    n = 0
+    unsure = False
+    for i in range(words.shape[0]):
+        lane = lanes[i] if listed else start + i
+        a = words[i, 0]
+        b = words[i, 1]
+        u = a >> U(16)
+        x = guide[np.int64(u >> U(38))]
+        while u > table[x]:
+            x += 1
+        undecided = u == table[x]
+        rejected = False
+        y = b >> U(24)
+        f = y << U(24) | U(1 << 23)
+        g = high_product(f, inverse)
+        e = (high_product(f, g) >> U(13)) + high_product(U(2 * x) << U(51), g)
+        w = (a & U(0xFFFF)) << U(48) | (b & U(0x7FFFFF)) << U(25)
+        if w > ~e - BELOW:  # 1 - e <= exp(-e) accepts almost always
+            p = exp_minus(e)
+            if w > p - BELOW:
+                if w >= p and w - p >= ABOVE:
+                    rejected = True
+                else:
+                    undecided = True
+        if undecided:
+            pending[n] = -1 - lane
+            n += 1
+            unsure = True
+        elif rejected:
+            pending[n] = lane
+            n += 1
+        else:
+            if wide:
+                z = ((y << raise_y | words[i, 2] >> drop_more) + U(1)) >> U(1)
+            else:
+                z = (y + half) >> drop
+            draw = np.int64((U(x) << size) + z)
+            values[lane] += -draw if b & U(1 << 23) else draw
+    return -n if unsure else n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def folded_gaussian(words, values, start, lanes, pending, table, guide):  # type: ignore[no-untyped-def]  # compiled
+    """The absolute value by table from 48 bits, the sign from a bit of its own; never rejected."""
+    listed = lanes.shape[0] > 0
+    n = 0
+    unsure = False
+    for i in range(words.shape[0]):
+        lane = lanes[i] if listed else start + i
+        u = words[i, 0] >> U(16)
+        x = guide[np.int64(u >> U(38))]
+        while u > table[x]:
+            x += 1
+        if u == table[x]:
+            pending[n] = -1 - lane
+            n += 1
+            unsure = True
+        else:
+            values[lane] += -x if words[i, 1] & U(1 << 23) else x
+    return -n if unsure else n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def discrete_laplace(words, values, start, lanes, pending, negative, tables, guides, digits):  # type: ignore[no-untyped-def]  # compiled
+    """-1 - G or G: a sign, ``digits`` base-256 digits of G and its top, 32 bits for each."""
+    listed = lanes.shape[0] > 0
+    n = 0
+    unsure = False
+    for i in range(words.shape[0]):
+        lane = lanes[i] if listed else start + i
+        u = words[i, 0]
+        undecided = u == negative
+        below = u < negative
+        total = np.int64(0)
+        for d in range(digits + 1):
+            u = words[i, d + 1]
+            k = np.int64(guides[d, np.int64(u >> np.uint32(24))])
+            while u > tables[d, k]:
+                k += 1
+            # the last symbol of a full digit takes all the rest: nothing to decide there
+            undecided |= (u == tables[d, k]) and (d == digits or k < 255)
+            total += k << np.int64(8 * d)
+        if undecided:
+            pending[n] = -1 - lane
+            n += 1
+            unsure = True
+        else:
+            values[lane] += -1 - total if below else total
+    return -n if unsure else n

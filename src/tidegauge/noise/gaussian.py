@@ -1,0 +1,159 @@
+r"""The rounded Gaussian: round(N(0, scale^2)) on the integers, exactly.
+
+For an integer ``m``, ``m + round(N) = round(m + N)``: adding this noise to integers is a
+post-processing of the real Gaussian mechanism, so it is exactly mu-GDP, mu = sensitivity / scale.
+
+* scale below 64: :math:`|X|` by table from 48 bits of one word, the sign from another bit.
+* from 64 on: :math:`scale = 2^k s_0`, s0 in [64, 128). ``x`` from the table of a half Gaussian of
+  scale s0 on 0, 1, 2, ..; ``y`` uniform in [0, 1); accepted with probability
+  :math:`e^{-y (y + 2x) / 2 s_0^2}` (at least 0.99 on average). Then x + y has the half Gaussian
+  density, and the draw is :math:`\pm\lfloor 2^k (x + y) + 1/2 \rfloor` with a sign bit of its own.
+  Both signs of 0 are kept: they are the two halves of the cell [-1/2, 1/2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.checks import shown
+from tidegauge.errors import InvalidParameter
+from tidegauge.noise import resolver, thresholds
+from tidegauge.noise.intervals import floors
+from tidegauge.noise.law import Law
+from tidegauge.noise.resolver import Tape
+
+__all__ = ["RoundedGaussian"]
+
+_SMALLEST, _LARGEST = Fraction(1, 16), Fraction(1 << 55)
+_TABLE_BITS = 48
+_GUIDE_BITS = 10
+
+UInt64 = NDArray[np.uint64]
+Int64 = NDArray[np.int64]
+Tables = tuple[UInt64, Int64]
+
+
+@final
+@dataclass(frozen=True)
+class RoundedGaussian(Law):
+    r"""The law of :math:`\mathrm{round}(N(0, s^2))`, exact for every rational scale.
+
+    Guarantee:
+        Added to integers whose neighbors differ by at most ``d`` in L2, on every path of an
+        adaptive adversary: exactly mu-GDP, mu = d / scale. Proof: ``docs/proofs/
+        rounded_gaussian.md``.
+
+    Args:
+        scale: s in lattice units, a Fraction in [1/16, 2**55].
+
+    Raises:
+        InvalidParameter: The scale is no Fraction or int, or out of range.
+
+    Examples:
+        >>> RoundedGaussian(Fraction(1000)).std  # sqrt(1000^2 + 1/12)
+        1000.0000416666658
+
+    References:
+        Canonne, Kamath and Steinke 2020 for the discrete sibling. Cost: one 128-bit word a draw
+        (two from scale 2**46 on), about 10 ns in large blocks; tables are built once a scale.
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale, _SMALLEST, _LARGEST, "1/16", "2**55")
+        object.__setattr__(self, "scale", Fraction(self.scale))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the implemented law, in squared lattice units."""
+        if self.scale >= 4:  # the other terms are below 1e-130 (Poisson summation)
+            return float(self.scale * self.scale + Fraction(1, 12))
+        root = float(self.scale) * math.sqrt(2)
+        return math.fsum(
+            (2 * j - 1) * math.erfc((j - 0.5) / root) for j in range(1, int(28 * root) + 3)
+        )
+
+    @property
+    def blocks(self) -> int:
+        """How many 128-bit words one attempt of one lane takes."""
+        return 2 if self._shift >= 40 else 1
+
+    def attempt(
+        self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
+    ) -> int:
+        """Add the decided draws of one attempt; list the other lanes in ``pending``."""
+        from tidegauge.noise import _kernels
+
+        table, guide = self._tables
+        if self._shift < 0:
+            return int(_kernels.folded_gaussian(words, values, start, lanes, pending, table, guide))
+        return int(
+            _kernels.scaled_gaussian(
+                words, values, start, lanes, pending, table, guide, self._shift, self._inverse
+            )
+        )
+
+    def resolve(self, tape: Tape) -> int | None:
+        """Return the draw of one attempt exactly, None if it is rejected."""
+        if self._shift < 0:
+            return resolver.folded_gaussian(tape, self.scale)
+        return resolver.scaled_gaussian(tape, self._shift, self.base)
+
+    @cached_property
+    def _shift(self) -> int:
+        """The k of scale = 2**k s0; -1: the scale is below 64 and has a table of its own."""
+        return max(0, (self.scale // 64).bit_length() - 1) if self.scale >= 64 else -1
+
+    @cached_property
+    def base(self) -> Fraction:
+        """s0 in [64, 128), or the scale itself below."""
+        return self.scale / (1 << self._shift) if self._shift > 0 else self.scale
+
+    @cached_property
+    def _inverse(self) -> np.uint64:
+        """floor(2**77 / (2 s0^2)), at most 2**64 - 1."""
+        return np.uint64(min((1 << 64) - 1, (1 << 76) // (self.base * self.base)))
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return _tables(self.base)
+
+
+@lru_cache(maxsize=64)
+def _tables(base: Fraction) -> Tables:
+    """Return floor(2**48 F) up to its largest value, and where to start for each 10 first bits."""
+    law = thresholds.folded_gaussian if base < 64 else thresholds.half_gaussian
+    table, guide = guided(floors(law(base), _TABLE_BITS), _TABLE_BITS, _GUIDE_BITS)
+    if base >= 64:  # the exponent of acceptance stays below 1/7, as the kernel's proof needs
+        assert 7 * len(table) < base * base
+    return table, guide
+
+
+def guided(entries: list[int], bits: int, guide_bits: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return entries up to the first 2**bits - 1 and the first possible index by leading bits."""
+    entries = entries[: entries.index((1 << bits) - 1) + 1]
+    table = np.array(entries, dtype=np.uint64)
+    starts = np.arange(1 << guide_bits, dtype=np.uint64) << np.uint64(bits - guide_bits)
+    return table, np.searchsorted(table, starts).astype(np.int64)
+
+
+def check_scale(scale: Any, low: Fraction, high: Fraction, low_name: str, high_name: str) -> None:
+    """Refuse a scale that is not an exact number in the range."""
+    if isinstance(scale, bool) or not isinstance(scale, (int, Fraction)):
+        raise InvalidParameter(
+            f"Expected scale to be a Fraction, got {shown(scale)}. A rounded scale would not be "
+            "the one that was proved. Convert it, rounding up."
+        )
+    if not low <= scale <= high:
+        raise InvalidParameter(
+            f"Expected scale in [{low_name}, {high_name}], got {shown(scale)}. A smaller one hides "
+            "nothing, a larger one could overflow int64. Change epsilon or the lattice."
+        )

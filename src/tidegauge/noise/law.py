@@ -1,0 +1,202 @@
+"""What both laws share: a block of lanes, its retries, and its lanes for the exact resolver.
+
+A lane is one draw of an array ``values[rows, cells]``: lane ``row * cells + cell``. All lanes make
+attempt 0 in tiles; the rejected ones of the whole call make attempt 1 together, and so on. Each
+attempt of a lane takes the same number of words, whatever comes out.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.errors import InvalidParameter
+from tidegauge.noise.randomness import Words
+from tidegauge.noise.resolver import Tape
+
+__all__ = ["Law"]
+
+Int64 = NDArray[np.int64]
+UInt64 = NDArray[np.uint64]
+
+_TILE = 1 << 14  # blocks of 16 bytes: half a megabyte of buffers, which the caches hold
+_MOST_ATTEMPTS = 1 << 16
+_MOST_COORDINATES = 1 << 44
+
+
+class Law(ABC):
+    """A law of integers that is added to exact coordinates, drawn from ``Words``."""
+
+    scale: Fraction
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The variance of the implemented law, in squared lattice units."""
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the implemented law, in lattice units."""
+        return math.sqrt(self.variance)
+
+    @property
+    @abstractmethod
+    def blocks(self) -> int:
+        """How many 128-bit words one attempt of one lane takes: a constant of the law."""
+
+    @abstractmethod
+    def attempt(
+        self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
+    ) -> int:
+        """Add the decided draws of one attempt; list the other lanes (see ``_kernels``).
+
+        Args:
+            words: The words of each lane, shape (n, 2 blocks).
+            values: All lanes of the call, shape (rows * cells,), changed in place.
+            start: The first lane, if ``lanes`` is empty.
+            lanes: The lanes, shape (n,); empty: ``start .. start + n - 1``.
+            pending: Room for the lanes that are not decided, shape (n,) at least.
+
+        Returns:
+            How many of ``pending`` were written, negated if any is undecided.
+        """
+
+    @abstractmethod
+    def resolve(self, tape: Tape) -> int | None:
+        """Return the draw of one attempt of one lane exactly, None if it is rejected."""
+
+    def add(self, words: Words, values: Int64, coordinates: Int64) -> None:
+        """Add an independent draw to every value, in place, modulo 2**64.
+
+        The same words, cell and coordinate give the same draw in any block: never add to one
+        coordinate twice under one source of words.
+
+        Args:
+            words: The source; its key must serve this law and scale only.
+            values: Exact coordinates, shape (rows, cells), int64, C-contiguous.
+            coordinates: The number of each row, shape (rows,), int64, distinct, in [0, 2**44).
+
+        Raises:
+            InvalidParameter: A shape, type or number is not as described; nothing was added.
+            LiveState: The words are closed or belong to another process.
+        """
+        _check(values, coordinates)
+        cells = values.shape[1]
+        flat = values.reshape(-1)
+        lanes = np.empty(0, dtype=np.int64)
+        for number in range(_MOST_ATTEMPTS):
+            pending, unsure = self._tiles(words, flat, coordinates, cells, lanes, number)
+            lanes = pending
+            if unsure:
+                lanes = self._resolve(words, flat, coordinates, cells, pending, number)
+            if not len(lanes):
+                return
+        raise ArithmeticError("65536 attempts of one draw were rejected: the words are broken")
+
+    def draw(self, words: Words, coordinates: Int64, cells: int) -> Int64:
+        """Return independent draws, shape (rows, cells), lattice units (see ``add``)."""
+        values = np.zeros((len(coordinates), cells), dtype=np.int64)
+        self.add(words, values, coordinates)
+        return values
+
+    def _tiles(
+        self, words: Words, flat: Int64, coordinates: Int64, cells: int, lanes: Int64, number: int
+    ) -> tuple[Int64, bool]:
+        """Make an attempt of the lanes, or the first of all; return those left, and any unsure."""
+        from tidegauge.noise._kernels import number_lanes, number_range
+
+        blocks = self.blocks
+        tile = _TILE // blocks
+        end = len(lanes) if number else len(flat)
+        found, unsure = [], False
+        for start in range(0, end, tile):
+            stop = min(start + tile, end)
+            inputs, outputs, pending = words.buffers((stop - start) * blocks)
+            some = lanes[start:stop]
+            if number:
+                number_lanes(coordinates, cells, some, number, blocks, inputs)
+            else:
+                number_range(coordinates, cells, start, stop, blocks, inputs)
+            words.fill(inputs, outputs)
+            parts = outputs[:-1].reshape(-1, 2 * blocks)
+            count = self.attempt(parts, flat, start, some, pending)
+            if count:
+                unsure |= count < 0
+                found.append(pending[: abs(count)].copy())
+        if len(found) == 1:
+            return found[0], unsure
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64), unsure
+
+    def _resolve(
+        self,
+        words: Words,
+        flat: Int64,
+        coordinates: Int64,
+        cells: int,
+        pending: Int64,
+        number: int,
+    ) -> Int64:
+        """Decide the undecided lanes of attempt ``number``; return all the rejected ones."""
+        rejected = []
+        for entry in pending.tolist():
+            draw, lane = None, max(entry, -1 - entry)
+            if entry < 0:
+                row, cell = divmod(lane, cells)
+                tape = Tape(words, cell, int(coordinates[row]), number, self.blocks)
+                draw = self.resolve(tape)
+            if draw is None:
+                rejected.append(lane)
+            else:
+                flat[lane] = _wrapped(int(flat[lane]) + draw)
+        return np.array(rejected, dtype=np.int64)
+
+
+def _wrapped(value: int) -> int:
+    """Return the value modulo 2**64, as int64 has it."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _check(values: Any, coordinates: Any) -> None:
+    """Refuse arrays that the kernels would misread, and coordinates that would share noise."""
+    if not (
+        isinstance(values, np.ndarray)
+        and values.dtype == np.int64
+        and values.ndim == 2
+        and values.flags.c_contiguous
+        and values.flags.writeable
+    ):
+        raise InvalidParameter(
+            "Expected values to be a writeable C-contiguous int64 array of shape (rows, cells), "
+            "got something else. Noise could be added to a copy. Make such an array first."
+        )
+    if not (
+        isinstance(coordinates, np.ndarray)
+        and coordinates.dtype == np.int64
+        and coordinates.shape == values.shape[:1]
+    ):
+        raise InvalidParameter(
+            "Expected coordinates to be an int64 array with one number for each row of values, "
+            "got something else. Rows would share noise. Number the rows."
+        )
+    rows = len(coordinates)
+    if not rows:
+        return
+    if rows == 1:
+        low = high = int(coordinates[0])
+    else:
+        low, high = int(coordinates.min()), int(coordinates.max())
+        if not (np.diff(coordinates) > 0).all() and len(np.unique(coordinates)) < rows:
+            raise InvalidParameter(
+                "Expected distinct coordinates, got one twice. Two rows would get the same noise, "
+                "and their difference would be exact. Number each row once."
+            )
+    if low < 0 or high >= _MOST_COORDINATES:
+        raise InvalidParameter(
+            "Expected coordinates in [0, 2**44), got one outside. Its words would be those of "
+            "another coordinate. End the stream before step 2**38."
+        )

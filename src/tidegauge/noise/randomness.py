@@ -1,0 +1,213 @@
+r"""The one door to randomness: 128-bit words as a function of (cell, coordinate, attempt, block).
+
+A word is AES-256 of its number under a key that came from the operating system a moment ago and is
+erased when the words are closed. So each draw is a pure function of (key, cell, coordinate,
+attempt, block): independent of block sizes, of the order of calls and of the other draws.
+
+    number (128 bits) = cell 64 | coordinate 44 | attempt 16 | block 4
+
+AES is a permutation: distinct numbers under one key never give equal words, which true random words
+would with probability about :math:`q^2 / 2^{129}`. A key of its own therefore serves each range of
+2^11 cells and 2^18 coordinates: 2^29 pairs, at most 2 blocks an attempt and few retries, so below
+2^32 words under one key, a distance below 2^-65.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, NoReturn, final
+
+import numpy as np
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
+from numpy.typing import NDArray
+
+from tidegauge.checks import shown
+from tidegauge.errors import InvalidParameter, LiveState
+
+__all__ = ["AesWords", "Context", "Words", "open_words"]
+
+Context = str | bytes | int | Fraction
+UInt64 = NDArray[np.uint64]
+
+_LABEL = b"tidegauge noise words 1"
+_CELL_BITS = 11
+_COORDINATE_BITS = 18
+_MOST_KEYS = 1024
+_forks = 0
+
+
+def _note_fork() -> None:
+    global _forks  # noqa: PLW0603  # the only way to tell a child, whatever its process number
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
+
+class Words(ABC):
+    """A source of 128-bit words; live: it cannot be copied, pickled or carried into a child."""
+
+    @abstractmethod
+    def fill(self, inputs: UInt64, outputs: UInt64) -> None:
+        """Write the word of each input number.
+
+        Args:
+            inputs: Numbers, shape (n, 2): the cell, and coordinate << 20 | attempt << 4 | block.
+            outputs: Where the words go, C-contiguous, shape (n + 1, 2); the last row is scratch.
+
+        Raises:
+            LiveState: The words were closed, or belong to the process that this one was forked of.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Erase the key; every later use raises ``LiveState``. Closing twice is harmless."""
+
+    @abstractmethod
+    def buffers(self, blocks: int) -> tuple[UInt64, UInt64, NDArray[np.int64]]:
+        """Return reused arrays: inputs (blocks, 2), outputs (blocks + 1, 2), lanes (blocks,)."""
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse to be copied or pickled: a copy would draw the same noise for other data."""
+        raise LiveState(
+            "Expected the source of noise to stay where it is, got a copy or a pickle of it. "
+            "The copy would draw the same noise again, and the difference of two releases would "
+            "show the data. Open a gauge of its own where you need one."
+        )
+
+
+@final
+class AesWords(Words):
+    """Words under one 256-bit key.
+
+    ``close`` overwrites the key kept here and drops the ciphers, which OpenSSL clears. Copies that
+    the interpreter made of the key's bytes on the way cannot be overwritten from Python.
+
+    Args:
+        key: 32 secret bytes, used for nothing else.
+    """
+
+    def __init__(self, key: bytes | bytearray) -> None:
+        self._key = bytearray(key)
+        self._ciphers: dict[tuple[int, int], CipherContext] = {}
+        self._home = (os.getpid(), _forks)
+        self._open = True
+        self._inputs = np.empty((0, 2), dtype=np.uint64)
+        self._outputs = np.empty((1, 2), dtype=np.uint64)
+        self._lanes = np.empty(0, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"AesWords({'open' if self._open else 'closed'})"
+
+    def buffers(self, blocks: int) -> tuple[UInt64, UInt64, NDArray[np.int64]]:
+        """Return the arrays, grown when needed: no new pages are touched each call."""
+        if len(self._inputs) < blocks:
+            self._inputs = np.empty((blocks, 2), dtype=np.uint64)
+            self._outputs = np.empty((blocks + 1, 2), dtype=np.uint64)
+            self._lanes = np.empty(blocks, dtype=np.int64)
+        return self._inputs[:blocks], self._outputs[: blocks + 1], self._lanes[:blocks]
+
+    def fill(self, inputs: UInt64, outputs: UInt64) -> None:
+        """Encrypt the numbers, each range of cells and coordinates under its own key."""
+        from tidegauge.noise._kernels import same_key_until
+
+        self._check_live()
+        source = inputs.reshape(-1).view(np.uint8).data
+        target = outputs.reshape(-1).view(np.uint8).data
+        start, stop = 0, len(inputs)
+        while start < stop:
+            end = same_key_until(inputs, start, _CELL_BITS, _COORDINATE_BITS)
+            cipher = self._cipher(
+                int(inputs[start, 0]) >> _CELL_BITS,
+                int(inputs[start, 1]) >> (_COORDINATE_BITS + 20),
+            )
+            cipher.update_into(source[16 * start : 16 * end], target[16 * start : 16 * end + 16])
+            start = end
+
+    def close(self) -> None:
+        """Erase the key and every cipher made from it."""
+        self._open = False
+        self._key[:] = bytes(len(self._key))
+        self._ciphers.clear()
+        self._outputs[:] = 0
+
+    def _check_live(self) -> None:
+        if not self._open:
+            raise LiveState(
+                "Expected open words, got closed ones. Their key is erased, and noise drawn "
+                "anew for a coordinate would average out. Open a new gauge."
+            )
+        if self._home != (os.getpid(), _forks):
+            raise LiveState(
+                "Expected the process that opened this gauge, got a fork of it. Both would draw "
+                "the same noise, for different data. Open a gauge in the child."
+            )
+
+    def _cipher(self, cells: int, coordinates: int) -> CipherContext:
+        """Return the cipher of a range of cells and coordinates."""
+        cipher = self._ciphers.get((cells, coordinates))
+        if cipher is None:
+            if len(self._ciphers) >= _MOST_KEYS:
+                self._ciphers.clear()
+            info = b"range" + cells.to_bytes(8, "big") + coordinates.to_bytes(8, "big")
+            key = HKDFExpand(hashes.SHA256(), 32, info).derive(bytes(self._key))
+            # ECB of distinct numbers is the function wanted here; nothing is being encrypted
+            cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305  # see above
+            self._ciphers[cells, coordinates] = cipher
+        return cipher
+
+
+def open_words(*context: Context) -> Words:
+    """Return words under a key fresh from the operating system.
+
+    The context (gauge, law, exact scale, purpose, ..) enters the key by HKDF-SHA256 (RFC 5869),
+    each part with its type and length, so that no two different contexts can share words even if
+    the operating system repeated itself.
+
+    Args:
+        context: What the words are for: text, bytes, integers or fractions; at least one.
+
+    Raises:
+        InvalidParameter: There is no context, or a part has another type.
+
+    Examples:
+        >>> words = open_words("departures", "rounded gaussian", Fraction(5, 2))
+        >>> words
+        AesWords(open)
+        >>> words.close()
+    """
+    return AesWords(derive(secrets.token_bytes(32), *context))
+
+
+def derive(secret: bytes, *context: Context) -> bytes:
+    """Return the 32-byte key of a context under a secret."""
+    if not context:
+        raise InvalidParameter(
+            "Expected a context of at least one part, got none. Two purposes could share noise. "
+            "Name the gauge, the law and its scale."
+        )
+    info = b"".join(_part(one) for one in context)
+    return HKDF(hashes.SHA256(), 32, salt=_LABEL, info=info).derive(secret)
+
+
+def _part(part: Any) -> bytes:
+    """Return type, length and bytes of one part: no two sequences of parts read alike."""
+    if isinstance(part, str):
+        tag, body = b"s", part.encode()
+    elif isinstance(part, bytes):
+        tag, body = b"b", part
+    elif isinstance(part, int) and not isinstance(part, bool):
+        tag, body = b"i", str(part).encode()
+    elif isinstance(part, Fraction):
+        tag, body = b"f", f"{part.numerator}/{part.denominator}".encode()
+    else:
+        raise InvalidParameter(
+            f"Expected a context of str, bytes, int and Fraction, got {shown(part)}. It has no "
+            "exact form to derive a key from. Convert it."
+        )
+    return tag + len(body).to_bytes(8, "big") + body

@@ -58,6 +58,7 @@ def test_the_same_releases_give_the_same_file(tmp_path):
 @pytest.mark.parametrize(("cells", "columns"), [(1, 2), (2, 2), (7, 2), (7, 3), (5, 9)])
 @pytest.mark.parametrize("share_y", [True, False])
 def test_panels_stay_inside_the_picture_and_apart(tmp_path, cells, columns, share_y, monkeypatch):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figures = []
@@ -70,7 +71,7 @@ def test_panels_stay_inside_the_picture_and_apart(tmp_path, cells, columns, shar
         columns=columns, share_y=share_y, **WORDS,
     )  # fmt: skip
     (figure,) = figures
-    renderer = figure.canvas.get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()
     boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
     boxes += [text.get_window_extent(renderer) for text in figure.texts]
     width, height = figure.bbox.size

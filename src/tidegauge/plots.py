@@ -85,10 +85,12 @@ def releases_figure(
         InvalidParameter: No panel, arrays that do not match ``times``, or an unknown file type.
 
     Examples:
-        >>> releases_figure([1, 2], [], path="x.png", title="", value_label="", time_label="",
-        ...                 caption="")
+        >>> releases_figure([1, 2], [Panel("UA", [3, 4], [2, 3], [4])], path="departures.png",
+        ...                 title="", value_label="", time_label="", caption="")
         Traceback (most recent call last):
-        tidegauge.errors.InvalidParameter: Expected at least one panel, got none. There is ...
+            ...
+        tidegauge.errors.InvalidParameter: Expected upper of panel 'UA' to have shape (2,), got
+        (1,). Values and times would not match. Give one value for each time.
     """
     target = Path(path)
     _check(times, panels, target, columns)
@@ -149,7 +151,7 @@ def _figure(
 
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    top, bottom = 0.6, 0.62
+    top, bottom = 0.6, 0.7
     height = top + rows * _ROW + (rows - 1) * _GAP + bottom
     figure = Figure(figsize=(_WIDTH, height))
     between = _GAP if share_y else 3 * _GAP  # room for the numbers of a scale of its own
@@ -173,7 +175,7 @@ def _figure(
     middle = bottom / height + (1 - (top + bottom) / height) / 2
     figure.text(0.12 / _WIDTH, middle, value_label, rotation=90, ha="left", va="center", color=_INK)
     figure.text(
-        (_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2) / _WIDTH, (bottom - 0.32) / height, time_label,
+        (_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2) / _WIDTH, (bottom - 0.42) / height, time_label,
         ha="center", va="top", color=_INK,
     )  # fmt: skip
     return figure

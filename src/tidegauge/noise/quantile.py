@@ -29,8 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.errors import InvalidParameter
+from tidegauge.noise.gaussian import RoundedGaussian
+from tidegauge.noise.laplace import DiscreteLaplace
 
-__all__ = ["gaussian_half_width", "laplace_half_width"]
+__all__ = ["gaussian_half_width", "laplace_half_width", "symmetric_quantile"]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -43,6 +45,34 @@ _GROUP_WIDTH = 0.01  # weights this close share one: changes the fourth cumulant
 _KAISER = 16.0  # the smoothing law's characteristic function is below 4e-6 beyond its band
 _SMOOTHED_TERMS = 3072
 _SMOOTH_SCALE = 30.0  # in lattice units; beyond, one lattice cell is a small smoothing
+
+
+def symmetric_quantile(
+    law: RoundedGaussian | DiscreteLaplace, weights: Float64, counts: Int64, level: float
+) -> float:
+    """Return the half-width of the central interval of a weighted sum of independent draws.
+
+    Args:
+        law: The law of one draw, in lattice units.
+        weights: Weights w_j, shape (terms,).
+        counts: How many draws have this weight, shape (terms,).
+        level: Probability of the interval, above 0 and at most 1 - 1e-9.
+
+    Returns:
+        The least q with P(abs(sum) <= q) >= level, in units of the weights times lattice units:
+        see ``gaussian_half_width`` and ``laplace_half_width`` for how exact it is.
+
+    Raises:
+        InvalidParameter: level is out of range.
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> symmetric_quantile(DiscreteLaplace(Fraction(1)), np.ones(1), np.ones(1, int), 0.95)
+        3.0
+    """
+    if isinstance(law, RoundedGaussian):
+        return gaussian_half_width(law.variance, weights, counts, level)
+    return laplace_half_width(float(law.scale), weights, counts, level)
 
 
 def gaussian_half_width(variance: float, weights: Float64, counts: Int64, level: float) -> float:

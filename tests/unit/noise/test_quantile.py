@@ -1,6 +1,7 @@
 """Half-widths against exact convolutions of probabilities, and against a million draws."""
 
 import math
+from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.noise import quantile
-from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
+from tidegauge.noise.gaussian import RoundedGaussian
+from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width, symmetric_quantile
 
 LEVELS = [0.5, 0.9, 0.95, 0.99, 0.9999, 1 - 1e-8]
 
@@ -127,6 +130,16 @@ def test_gaussian_half_widths_are_exact():
     weights, counts = np.array([3.0, -4.0]), np.array([1, 1])
     expected = NormalDist().inv_cdf(0.975) * 5 * 2
     assert expected == pytest.approx(gaussian_half_width(4.0, weights, counts, 0.95), rel=1e-12)
+
+
+def test_the_law_decides_how_a_half_width_is_found():
+    terms = np.array([1.0, 0.5]), np.array([2, 1])
+    gaussian = RoundedGaussian(Fraction(10))
+    assert gaussian_half_width(gaussian.variance, *terms, 0.9) == symmetric_quantile(
+        gaussian, *terms, 0.9
+    )
+    laplace = DiscreteLaplace(Fraction(7, 2))
+    assert laplace_half_width(3.5, *terms, 0.9) == symmetric_quantile(laplace, *terms, 0.9)
 
 
 def test_no_noise_has_no_width():

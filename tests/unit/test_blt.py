@@ -13,6 +13,7 @@ from tidegauge.errors import (
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Running, Step, Window
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.norms import column_norm_squared
 from tidegauge.strategies.strategy import MOST_STEPS, Norm
 
@@ -49,6 +50,14 @@ def test_impossible_parameters_are_refused(change, message):
     sound = {"gaps": (HALF,), "weights": (QUARTER,), "lattice_bits": 20, "charged_steps": 100}
     with pytest.raises(InvalidParameter, match=message):
         Blt(**{**sound, **change})
+
+
+def test_numpy_integers_become_exact_ones():
+    numbers = np.array([QUARTER], dtype=np.uint64)
+    blt = Blt(tuple(numbers), tuple(numbers), np.int64(3), np.int64(9))
+    assert Blt((QUARTER,), (QUARTER,), 3, 9) == blt
+    assert all(type(n) is int for n in (*blt.gaps, *blt.weights, blt.lattice_bits))
+    assert type(Identity(np.int64(2)).lattice_bits) is int
 
 
 def test_without_an_end_the_numbers_of_the_coordinates_end_the_stream():

@@ -33,7 +33,7 @@ from tidegauge.strategies.strategy import (
 __all__ = ["Blt"]
 
 _MOST_BUFFERS = 8
-_MOST_CHARGED = 1 << 40
+_CHARGED = (1, 1 << 40)
 _LATTICE = (-20, 40)
 
 
@@ -83,7 +83,7 @@ class Blt(Strategy):
     gaps: tuple[int, ...]
     weights: tuple[int, ...]
     lattice_bits: int
-    charged_steps: int = _MOST_CHARGED
+    charged_steps: int = _CHARGED[1]
 
     def __post_init__(self) -> None:
         for name in ("gaps", "weights"):
@@ -93,11 +93,12 @@ class Blt(Strategy):
                     f"Expected {name} to be a tuple of 1 to {_MOST_BUFFERS} integers, got "
                     f"{shown(given)}. Each is one buffer of the filter. Fit fewer buffers."
                 )
-            for number in given:
-                integer(name, number, low=1, high=UNIT - 1, why="Each is an integer over 2^64.")
+            why = "Each is an integer over 2^64."
+            numbers = tuple(integer(name, n, low=1, high=UNIT - 1, why=why) for n in given)
+            object.__setattr__(self, name, numbers)
         self._refuse_if_not_interlaced()
-        integer("lattice_bits", self.lattice_bits, low=_LATTICE[0], high=_LATTICE[1])
-        integer("charged_steps", self.charged_steps, low=1, high=_MOST_CHARGED)
+        for name, (low, high) in (("lattice_bits", _LATTICE), ("charged_steps", _CHARGED)):
+            object.__setattr__(self, name, integer(name, getattr(self, name), low=low, high=high))
         if self.largest_total < 1:
             raise InvalidParameter(
                 f"Expected a lattice on which a total of 1 fits 62 bits, got lattice_bits="

@@ -59,8 +59,8 @@ class Blt(Strategy):
         weights: Integers w_j over 2^64, positive, with sum_j w_j / (2^64 - g_j) < 1, so that c
             falls and the decoder is stable.
         lattice_bits: Coordinates lie on the lattice 2^-lattice_bits grains; -20 to 40.
-        charged_steps: Steps whose roundings the sensitivity counts, up to 2^40: beside h = 2^-30
-            grains, 2^40 of them cost 0.1 % of an event of one grain.
+        charged_steps: Steps whose roundings the sensitivity counts; up to 2^40, of which at most
+            2^38 can be run. With h = 2^-30 grains, that many cost 0.05 % of an event of one grain.
 
     Raises:
         InvalidParameter: A number is out of range, or the lattice leaves no room for totals.
@@ -152,7 +152,7 @@ class Blt(Strategy):
         r"""How far the coordinates can move in L2, in lattice units, rounded up.
 
         .. math:: \Delta = \delta \, \| C \text{ pattern} \| + e \sqrt{N},
-            \qquad N = \text{charged steps} \times \text{touched cells}
+            \qquad N = \text{hard end} \times \text{touched cells}
 
         with :math:`\delta` the L2 norm of one event's change and e of
         :func:`~tidegauge.strategies.fixed_point.rounding_error`.
@@ -178,7 +178,7 @@ class Blt(Strategy):
         )
         moved = sqrt_up(neighbors.event_l2_squared * pattern)
         rounded = rounding_error(self.gaps, self.lattice_bits) * sqrt_up(
-            Fraction(self.charged_steps * neighbors.touched_cells)
+            Fraction(self.hard_end * neighbors.touched_cells)
         )
         return (moved + rounded) * Fraction(2) ** self.lattice_bits
 

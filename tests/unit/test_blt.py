@@ -13,6 +13,8 @@ from tidegauge.errors import (
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Running, Step, Window
+from tidegauge.strategies.fit import fit
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.norms import column_norm_squared
 from tidegauge.strategies.strategy import MOST_STEPS, Norm
 
@@ -49,6 +51,14 @@ def test_impossible_parameters_are_refused(change, message):
     sound = {"gaps": (HALF,), "weights": (QUARTER,), "lattice_bits": 20, "charged_steps": 100}
     with pytest.raises(InvalidParameter, match=message):
         Blt(**{**sound, **change})
+
+
+def test_numpy_integers_become_exact_ones():
+    numbers = np.array([QUARTER], dtype=np.uint64)
+    blt = Blt(tuple(numbers), tuple(numbers), np.int64(3), np.int64(9))
+    assert Blt((QUARTER,), (QUARTER,), 3, 9) == blt
+    assert all(type(n) is int for n in (*blt.gaps, *blt.weights, blt.lattice_bits))
+    assert type(Identity(np.int64(2)).lattice_bits) is int
 
 
 def test_without_an_end_the_numbers_of_the_coordinates_end_the_stream():
@@ -138,6 +148,15 @@ def test_errors_come_with_the_noise_of_one_grain_at_mu_1():
     assert blt.mean_squared_error(Running(), 100) == pytest.approx(
         norm**2 * squares.mean(), rel=1e-6
     )
+
+
+def test_a_fitted_filter_makes_a_strategy_with_the_errors_of_the_fit():
+    views = [Running(), Window(24)]
+    fitted = fit(views, 365)
+    blt = Blt(fitted.gaps, fitted.weights, 30, 365)
+    for view, ratio, bound in zip(views, fitted.ratios, fitted.bounds, strict=True):
+        assert blt.max_error(view, 365) == pytest.approx(ratio * bound, rel=1e-5)
+    assert blt.largest_total > 1 << 20
 
 
 def test_a_step_far_away_has_its_noise_at_once():

@@ -58,6 +58,7 @@ def test_a_perfect_root_is_exact():
 
 def test_the_sensitivity_holds_for_ever():
     assert Identity(0).hard_end is None
+    assert Identity(0).absolute_gain == 1
     with pytest.raises(StreamEnded, match="Start a new gauge"):
         Identity(0).coordinates(MOST_STEPS, 1)
 

@@ -11,4 +11,4 @@ def test_strategies_are_imported_without_numba_and_scipy():
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True
     )
-    assert ("[]\n", "") == (done.stdout, done.stderr)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

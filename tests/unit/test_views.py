@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tidegauge.errors import InvalidInput
 from tidegauge.strategies.decay import Running, Window
 from tidegauge.strategies.identity import Identity
 
@@ -46,3 +47,14 @@ def test_short_blocks_change_what_they_hold(steps):
     v = np.full((steps, 4), 7)
     strategy.decode(strategy.init_decoder(views, 4), views, v, 0, out)
     assert np.full((2, steps, 4), 7.0).tolist() == out.tolist()
+
+
+@pytest.mark.parametrize(
+    ("measured", "out"), [((2, 3), (1, 2, 4)), ((2, 4), (1, 2, 4)), ((2, 3), (2, 2, 3))]
+)
+def test_arrays_that_do_not_belong_together_are_refused(measured, out):
+    strategy, views = Identity(0), [Running()]
+    state = strategy.init_decoder(views, 3)
+    with pytest.raises(InvalidInput, match="Expected 1 views of 3 cells"):
+        strategy.decode(state, views, np.zeros(measured, dtype=np.int64), 0, np.zeros(out))
+    assert not state["0.sum"].any()

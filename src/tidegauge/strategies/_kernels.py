@@ -115,6 +115,7 @@ def _encode_tile(
     shift: np.uint64,
     out: NDArray[np.int64],
 ) -> None:
+    """One tile of :func:`encode`; neighbouring cells hide each other's latency."""
     steps, cells = x.shape
     buffers = gaps.shape[0]
     for t in range(steps):

@@ -33,7 +33,7 @@ from tidegauge.strategies.strategy import (
 __all__ = ["Blt"]
 
 _MOST_BUFFERS = 8
-_MOST_CHARGED = 1 << 40
+_CHARGED = (1, 1 << 40)
 _LATTICE = (-20, 40)
 
 
@@ -59,8 +59,8 @@ class Blt(Strategy):
         weights: Integers w_j over 2^64, positive, with sum_j w_j / (2^64 - g_j) < 1, so that c
             falls and the decoder is stable.
         lattice_bits: Coordinates lie on the lattice 2^-lattice_bits grains; -20 to 40.
-        charged_steps: Steps whose roundings the sensitivity counts, up to 2^40: beside h = 2^-30
-            grains, 2^40 of them cost 0.1 % of an event of one grain.
+        charged_steps: Steps whose roundings the sensitivity counts; up to 2^40, of which at most
+            2^38 can be run. With h = 2^-30 grains, that many cost 0.05 % of an event of one grain.
 
     Raises:
         InvalidParameter: A number is out of range, or the lattice leaves no room for totals.
@@ -83,7 +83,7 @@ class Blt(Strategy):
     gaps: tuple[int, ...]
     weights: tuple[int, ...]
     lattice_bits: int
-    charged_steps: int = _MOST_CHARGED
+    charged_steps: int = _CHARGED[1]
 
     def __post_init__(self) -> None:
         for name in ("gaps", "weights"):
@@ -93,11 +93,12 @@ class Blt(Strategy):
                     f"Expected {name} to be a tuple of 1 to {_MOST_BUFFERS} integers, got "
                     f"{shown(given)}. Each is one buffer of the filter. Fit fewer buffers."
                 )
-            for number in given:
-                integer(name, number, low=1, high=UNIT - 1, why="Each is an integer over 2^64.")
+            why = "Each is an integer over 2^64."
+            numbers = tuple(integer(name, n, low=1, high=UNIT - 1, why=why) for n in given)
+            object.__setattr__(self, name, numbers)
         self._refuse_if_not_interlaced()
-        integer("lattice_bits", self.lattice_bits, low=_LATTICE[0], high=_LATTICE[1])
-        integer("charged_steps", self.charged_steps, low=1, high=_MOST_CHARGED)
+        for name, (low, high) in (("lattice_bits", _LATTICE), ("charged_steps", _CHARGED)):
+            object.__setattr__(self, name, integer(name, getattr(self, name), low=low, high=high))
         if self.largest_total < 1:
             raise InvalidParameter(
                 f"Expected a lattice on which a total of 1 fits 62 bits, got lattice_bits="
@@ -151,7 +152,7 @@ class Blt(Strategy):
         r"""How far the coordinates can move in L2, in lattice units, rounded up.
 
         .. math:: \Delta = \delta \, \| C \text{ pattern} \| + e \sqrt{N},
-            \qquad N = \text{charged steps} \times \text{touched cells}
+            \qquad N = \text{hard end} \times \text{touched cells}
 
         with :math:`\delta` the L2 norm of one event's change and e of
         :func:`~tidegauge.strategies.fixed_point.rounding_error`.
@@ -177,7 +178,7 @@ class Blt(Strategy):
         )
         moved = sqrt_up(neighbors.event_l2_squared * pattern)
         rounded = rounding_error(self.gaps, self.lattice_bits) * sqrt_up(
-            Fraction(self.charged_steps * neighbors.touched_cells)
+            Fraction(self.hard_end * neighbors.touched_cells)
         )
         return (moved + rounded) * Fraction(2) ** self.lattice_bits
 

@@ -25,7 +25,6 @@ from tidegauge.strategies.decay import (
     Exponential,
     Polynomial,
     Running,
-    Step,
     Window,
 )
 
@@ -96,21 +95,19 @@ def lower_bound(decay: Decay, horizon: int | None = None) -> float:
         under continual observation; Avram (1988) and Parter (1986) on singular values.
     """
     last = worst_step(decay, horizon)
+    if last is not None:
+        return _geometric(decay.gap if isinstance(decay, Exponential) else 0.0, last)
     match decay:
-        case Step():
-            return 1.0
-        case Running() | Window() if last is not None:
-            return _geometric(0.0, last)
         case Window(steps=steps):
             return _window(steps)
         case Exponential(gap=gap):
-            return _geometric(gap, last) if last is not None else _exponential(gap)
+            return _exponential(gap)
         case Polynomial():
             return _pole_mean(*decay.poles)
         case Custom():
             return _tap_mean(decay.taps)
-        case _:  # a running sum has a last step
-            raise AssertionError(decay)
+        case _:
+            return 1.0  # a step; a running sum has a last step
 
 
 def _geometric(gap: float, steps: int) -> float:

@@ -58,7 +58,8 @@ class Identity(Strategy):
     lattice_bits: int
 
     def __post_init__(self) -> None:
-        integer("lattice_bits", self.lattice_bits, low=0, high=40)
+        bits = integer("lattice_bits", self.lattice_bits, low=0, high=40)
+        object.__setattr__(self, "lattice_bits", bits)
 
     @property
     def norms(self) -> frozenset[Norm]:

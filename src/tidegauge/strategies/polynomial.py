@@ -21,7 +21,6 @@ Float64 = NDArray[np.float64]
 LARGEST_ERROR = 0.005
 _PER_OCTAVE = 24  # sampled ages; the error oscillates about twice between two nodes
 _VISIBLE_BITS = 53  # a weight below 2^-53 of the first is invisible in a float64 sum
-_MOST_TERMS = 64
 
 
 def exponential_sum(c: float, reach: int) -> tuple[Float64, Float64, float]:
@@ -43,17 +42,18 @@ def exponential_sum(c: float, reach: int) -> tuple[Float64, Float64, float]:
     octaves = min(math.log2(reach + 1), _VISIBLE_BITS / c)
     last = math.floor(2**octaves + 1e-9) - 1
     k = np.unique(np.round(np.geomspace(1, last + 1, math.ceil(_PER_OCTAVE * octaves) + 2)) - 1)
-    for terms in range(1, _MOST_TERMS):
+    terms, error = 0, math.inf
+    while error > LARGEST_ERROR:  # an even grid of nodes converges geometrically
+        terms += 1
         gaps, weights, error = _least_squares(c, k, terms)
-        if error <= LARGEST_ERROR:
-            return gaps, weights, error
-    raise AssertionError("an even grid of nodes converges geometrically")
+    return gaps, weights, error
 
 
 def _least_squares(c: float, k: Float64, terms: int) -> tuple[Float64, Float64, float]:
     rates = np.geomspace(0.4 * min(1.0, c) / (k[-1] + 1), 1 + c, terms)
-    columns = np.exp(-np.outer(k, rates) + c * np.log1p(k)[:, None])
+    gaps = -np.expm1(-rates)
+    columns = np.exp(np.outer(k, np.log1p(-gaps)) + c * np.log1p(k)[:, None])
     scale = np.sqrt((columns**2).sum(axis=0))
     weights = np.linalg.lstsq(columns / scale, np.ones(len(k)), rcond=None)[0] / scale
     error = float(np.abs(columns @ weights - 1).max())
-    return -np.expm1(-rates), weights, error
+    return gaps, weights, error

@@ -20,9 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from types import ModuleType
 
 import numpy as np
 
+from tidegauge.errors import InvalidInput
 from tidegauge.strategies.decay import Custom, Decay, PoleDecay, Running, Step, Window
 from tidegauge.strategies.strategy import Float64, Int64, State
 
@@ -70,10 +72,19 @@ def decode_views(
         gaps: One minus each pole of the decoder's states, shape (buffers,); none: ``y = v unit``.
         weights: Weight of each state, shape (buffers,).
         unit: The lattice step in grains, a power of two.
+
+    Raises:
+        InvalidInput: The shapes do not belong together; nothing has changed.
     """
     from tidegauge.strategies import _kernels
 
     steps, cells = measured.shape
+    if out.shape != (len(views), steps, cells) or state["decoder"].shape[1] != cells:
+        raise InvalidInput(
+            f"Expected {len(views)} views of {state['decoder'].shape[1]} cells, got a measurement "
+            f"of shape {measured.shape} and results of shape {out.shape}. Memory beside the arrays "
+            "would be overwritten. Give arrays of one shape."
+        )
     rows = max(1, min(steps, _LANES // cells))
     increments = np.empty((rows, cells))
     for start in range(0, steps, rows):
@@ -81,29 +92,33 @@ def decode_views(
         block = increments[: stop - start]
         _kernels.decode(measured[start:stop], state["decoder"], gaps, weights, unit, block)
         for index, view in enumerate(views):
-            _filter(state, index, view, block, first + start, out[index, start:stop])
+            _filter(_kernels, state, index, view, block, first + start, out[index, start:stop])
 
 
 def _filter(
-    state: State, index: int, view: Decay, increments: Float64, first: int, out: Float64
+    kernels: ModuleType,
+    state: State,
+    index: int,
+    view: Decay,
+    increments: Float64,
+    first: int,
+    out: Float64,
 ) -> None:
     """Write one view of one turn into ``out``, shape (steps, cells)."""
-    from tidegauge.strategies import _kernels
-
     if isinstance(view, Step):
         out[...] = increments
     elif isinstance(view, Running):
-        _kernels.running(increments, state[f"{index}.sum"], out)
+        kernels.running(increments, state[f"{index}.sum"], out)
     elif isinstance(view, Window):
         ring = _grown(state, f"{index}.ring", min(view.steps, first + len(increments)), view.steps)
         position = first % view.steps
-        _kernels.window(increments, ring, state[f"{index}.sums"], view.steps, position, out)
+        kernels.window(increments, ring, state[f"{index}.sums"], view.steps, position, out)
     elif isinstance(view, Custom):
         taps = _taps(view)
-        _kernels.finite(increments, state[f"{index}.ring"], taps, first % len(taps), out)
+        kernels.finite(increments, state[f"{index}.ring"], taps, first % len(taps), out)
     else:
         gaps, weights = _poles(view)
-        _kernels.poles(increments, state[f"{index}.poles"], gaps, weights, out)
+        kernels.poles(increments, state[f"{index}.poles"], gaps, weights, out)
 
 
 def _grown(state: State, name: str, needed: int, most: int) -> Float64:

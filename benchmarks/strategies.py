@@ -1,0 +1,83 @@
+"""Speed of the strategies beside ``numpy.cumsum`` of the same matrix, and of one live step.
+
+Run ``python benchmarks/strategies.py``. One core; the figures are minima, live steps medians.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.decay import Exponential, Running, Window
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.strategy import Strategy
+
+UNIT = 1 << 64
+GAPS = (1.9e-5, 6.0e-4, 1.2e-2, 0.16, 0.3, 0.4, 0.5, 0.6)
+VIEWS = [Running(), Window(24), Exponential(half_life=24)]
+SHAPES = ((65536, 1), (4096, 16), (1024, 229), (256, 1000), (4096, 1000), (8, 100_000))
+
+
+def blt(buffers: int) -> Blt:
+    gaps = tuple(int(UNIT * gap) for gap in GAPS[:buffers])
+    return Blt(gaps, tuple(int(UNIT * gap / 10) for gap in GAPS[:buffers]), 20)
+
+
+def fastest(work: Callable[[], object], seconds: float = 0.3) -> float:
+    """The least time of one call, in nanoseconds."""
+    work()
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter_ns()
+        work()
+        times.append(time.perf_counter_ns() - start)
+    return min(times)
+
+
+def block(strategy: Strategy, steps: int, cells: int) -> tuple[float, float, float]:
+    """Nanoseconds a cell-step of cumsum, of encoding and of decoding three views."""
+    x = np.random.Generator(np.random.PCG64(0)).integers(0, 50, (steps, cells))
+    out = np.empty((len(VIEWS), steps, cells))
+    private, public = strategy.init_encoder(cells), strategy.init_decoder(VIEWS, cells)
+    measured = strategy.encode(private, x, 0)
+    works: tuple[Callable[[], object], ...] = (
+        lambda: np.cumsum(x, axis=0),
+        lambda: strategy.encode(private, x, 0),
+        lambda: strategy.decode(public, VIEWS, measured, 0, out),
+    )
+    cumsum, encode, decode = (fastest(work) / x.size for work in works)
+    return cumsum, encode, decode
+
+
+def live(strategy: Strategy, cells: int, steps: int = 5000) -> float:
+    """Median microseconds of one step, encoded and decoded to three views."""
+    x, out = np.ones((1, cells), dtype=np.int64), np.empty((len(VIEWS), 1, cells))
+    private, public = strategy.init_encoder(cells), strategy.init_decoder(VIEWS, cells)
+    times = []
+    for t in range(steps):
+        start = time.perf_counter_ns()
+        strategy.decode(public, VIEWS, strategy.encode(private, x, t), t, out)
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times) / 1000
+
+
+def main() -> None:
+    lines = ["strategy    steps x cells   cumsum  encode  decode  ns per cell-step, three views"]
+    named: dict[str, Strategy] = {"blt, d = 4": blt(4), "identity": Identity(0)}
+    for name, strategy in named.items():
+        for steps, cells in SHAPES:
+            figures = "".join(f"{value:8.2f}" for value in block(strategy, steps, cells))
+            lines.append(f"{name:10}{steps:8} x {cells:6}{figures}")
+    lines.append("buffers d   encode, 256 x 1000, ns per cell-step")
+    encode = [(buffers, block(blt(buffers), 256, 1000)[1]) for buffers in (1, 2, 3, 4, 5, 6, 8)]
+    lines.extend(f"{buffers:9}{nanoseconds:10.2f}" for buffers, nanoseconds in encode)
+    lines.append("strategy    cells   one live step, microseconds")
+    for name, strategy in named.items():
+        lines.extend(f"{name:10}{cells:7}{live(strategy, cells):8.1f}" for cells in (1, 16, 1000))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

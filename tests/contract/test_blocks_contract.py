@@ -125,3 +125,11 @@ def test_every_step_lies_in_one_block_of_each_level(levels: tuple[int, ...]) -> 
     for place in range(len(levels)):
         assert [1.0] * steps == C[level == place].sum(axis=0).tolist()
     assert set(np.unique(C)) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("strategy", [*COMPLETED, *OPENED])
+def test_matrices_are_the_blocks_and_the_steps_own_rows(strategy: Blocks | OpenBlocks) -> None:
+    C, plus = strategy.matrices(30)
+    np.testing.assert_array_equal(np.eye(30), plus @ C)
+    assert len(C) == sum(30 // size for size in strategy.levels)
+    assert set(np.unique(C)) <= {0.0, 1.0}

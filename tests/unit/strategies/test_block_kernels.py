@@ -68,6 +68,21 @@ def test_cuts_leave_no_trace_in_the_noise(strategy: OpenBlocks, cuts: list[int])
     assert sorted(numbers.tolist()) == sorted(drawn)
 
 
+@pytest.mark.parametrize("cuts", [[700], [250, 270, 700], [13, 300, 513, 700]])
+def test_noise_of_open_blocks_survives_the_growth_of_the_rings(cuts: list[int]) -> None:
+    strategy = OpenBlocks((1, 10, 100), (Window(600), Running()))
+    numbers = block_numbers(strategy.levels, 0, 700)
+    draws = np.random.Generator(np.random.PCG64(9)).integers(-100, 100, (len(numbers), 2))
+    values = dict(zip(numbers, draws, strict=True))
+    expected = rows(values, strategy.levels, _spans(strategy.views), 0, 700)
+    state, first, parts = strategy.init_noise(2), 0, []
+    for cut in cuts:
+        fresh = [values[block] for block in block_numbers(strategy.levels, first, cut - first)]
+        parts.append(strategy.mix(state, np.array(fresh), first, cut - first))
+        first = cut
+    assert expected.tobytes() == np.concatenate(parts).tobytes()
+
+
 @pytest.mark.parametrize("strategy", CASES)
 @pytest.mark.parametrize("cells", [1, 5])
 def test_rows_are_the_exact_totals_of_blocks_and_views(strategy: OpenBlocks, cells: int) -> None:

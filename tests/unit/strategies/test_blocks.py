@@ -207,6 +207,7 @@ def test_steps_without_numbers_are_refused(strategy: Blocks | OpenBlocks) -> Non
 def test_errors_at_one_grain_and_epsilon_1() -> None:
     strategy = OpenBlocks((1, 19), (Window(256),))
     assert strategy.max_error(Window(256), 1000) == pytest.approx(2 * 48**0.5)
+    assert strategy.mean_squared_error(Window(256), 2) == pytest.approx(12)
     binary = Blocks.base(2, 7)
     assert binary.max_error(Running(), 7, Norm.L1) == pytest.approx(3 * 6**0.5)
     assert binary.mean_squared_error(Running(), 7) == pytest.approx(3 * 12 / 7)

@@ -55,7 +55,7 @@ def find_path(t: int, span: int, ratios: Int64, signed: bool, opened: bool, path
             for j in range(2):
                 move = q + j * q_odd - p - i * p_odd
                 length = (b if i else a) + (d if j else c) + abs(move)
-                if length < best and (signed or move >= 0):
+                if length < best:
                     best, meet, state = length, level, 2 * i + j
         path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p + p_odd, q, q + q_odd
         if level < top:
@@ -147,11 +147,11 @@ def _write_path(ring: Int64, layout: Int64, path: Int64, out: Int64, row: int) -
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _push(ring: Int64, layout: Int64, level: int, position: int, values: Int64, row: int) -> None:
-    """S_l(position) = S_l(position - 1) + the values of the row."""
+    """S_l(position) = S_l(position - 1) + the values of the row; slot 0 begins as S_l(0) = 0."""
     start, mask = layout[level, 0], layout[level, 1] - 1
     target, before = start + (position & mask), start + ((position - 1) & mask)
     for c in range(values.shape[1]):
-        ring[target, c] = values[row, c] + (ring[before, c] if position > 1 else 0)
+        ring[target, c] = values[row, c] + ring[before, c]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -54,16 +54,22 @@ def number_range(coordinates, cells, start, stop, blocks, out):  # type: ignore[
     row = start // cells
     cell = start - row * cells
     n = 0
-    for _ in range(stop - start):
+    while start < stop:
+        take = min(cells - cell, stop - start)
         high = U(coordinates[row]) << U(20)
-        for block in range(blocks):
-            out[n, 0] = U(cell)
-            out[n, 1] = high | U(block)
-            n += 1
-        cell += 1
-        if cell == cells:
-            cell = 0
-            row += 1
+        if blocks == 1:
+            for i in range(take):
+                out[n + i, 0] = U(cell + i)
+                out[n + i, 1] = high
+        else:
+            for i in range(take):
+                for block in range(blocks):
+                    out[n + i * blocks + block, 0] = U(cell + i)
+                    out[n + i * blocks + block, 1] = high | U(block)
+        n += take * blocks
+        start += take
+        cell = 0
+        row += 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -86,16 +92,20 @@ def same_key_until(inputs, start, cell_bits, coordinate_bits):  # type: ignore[n
     cell = inputs[start, 0] >> shift_cell
     coordinate = inputs[start, 1] >> shift_coordinate
     stop = inputs.shape[0]
-    different = U(0)
-    for i in range(start, stop):
-        different |= (inputs[i, 0] >> shift_cell) ^ cell
-        different |= (inputs[i, 1] >> shift_coordinate) ^ coordinate
-    if different == U(0):
-        return stop
-    i = start
-    while inputs[i, 0] >> shift_cell == cell and inputs[i, 1] >> shift_coordinate == coordinate:
-        i += 1
-    return i
+    for first in range(start, stop, 1024):
+        last = min(first + 1024, stop)
+        different = U(0)
+        for i in range(first, last):
+            different |= (inputs[i, 0] >> shift_cell) ^ cell
+            different |= (inputs[i, 1] >> shift_coordinate) ^ coordinate
+        if different != U(0):
+            for i in range(first, last):
+                if (
+                    inputs[i, 0] >> shift_cell != cell
+                    or inputs[i, 1] >> shift_coordinate != coordinate
+                ):
+                    return i
+    return stop
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -117,16 +117,13 @@ class AesWords(Words):
         from tidegauge.noise._kernels import same_key_until
 
         self._check_live()
-        source = inputs.reshape(-1).view(np.uint8).data
-        target = outputs.reshape(-1).view(np.uint8).data
         start, stop = 0, len(inputs)
         while start < stop:
             end = same_key_until(inputs, start, _CELL_BITS, _COORDINATE_BITS)
-            cipher = self._cipher(
-                int(inputs[start, 0]) >> _CELL_BITS,
-                int(inputs[start, 1]) >> (_COORDINATE_BITS + 20),
-            )
-            cipher.update_into(source[16 * start : 16 * end], target[16 * start : 16 * end + 16])
+            cell, high = inputs[start].tolist()
+            cipher = self._cipher(cell >> _CELL_BITS, high >> (_COORDINATE_BITS + 20))
+            source, target = inputs[start:end], outputs[start : end + 1]
+            cipher.update_into(source.data.cast("B"), target.data.cast("B"))
             start = end
 
     def close(self) -> None:

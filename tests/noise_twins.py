@@ -15,6 +15,7 @@ import numpy as np
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.randomness import AesWords, Words
+from tidegauge.testing import SeededWords
 
 M64 = (1 << 64) - 1
 BELOW, ABOVE = (1 << 25) + (1 << 22), 1 << 22
@@ -43,6 +44,19 @@ class ForcedWords(Words):
 
     def close(self):
         self._words.close()
+
+
+class SeededCounter(ForcedWords):
+    """Words of a seed that count how often a single number is asked for: by the resolver."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(lambda *_: None)
+        self._words = SeededWords(seed)
+        self.single = 0
+
+    def fill(self, inputs, outputs):
+        self._words.fill(inputs, outputs)
+        self.single += len(inputs) == 1
 
 
 # ------------------------------------------------------------------ twins of the kernels

@@ -145,6 +145,25 @@ def test_lane_that_the_resolver_rejects_goes_to_the_next_attempt():
     assert expected == draws
 
 
+def test_undecided_and_rejected_lanes_of_one_block_are_told_apart():
+    law = RoundedGaussian(Fraction(1000))
+    table = law._tables[0].tolist()
+    words = {
+        0: (table[300] - 1 << 16 | 0xFFFF, (1 << 64) - 1),  # rejected by the kernel
+        1: (table[40] << 16, 5 << 24),  # undecided, then accepted
+        2: (table[300] << 16 | 0xFFFF, (1 << 64) - 1),  # undecided, then rejected
+    }
+
+    def force(cell, coordinate, attempt, block):
+        return words.get(cell) if (attempt, block) == (0, 0) else None
+
+    draws = law.draw(twins.ForcedWords(force), np.array([0]), 4)[0].tolist()
+    attempts = [1, 0, 1, 0]
+    for cell, attempt in enumerate(attempts):
+        exact = law.resolve(Tape(twins.ForcedWords(force), cell, 0, attempt, 1))
+        assert exact == draws[cell]
+
+
 def test_undecided_laplace_lane_is_resolved_in_place():
     law = DiscreteLaplace(Fraction(1000))
     tie = int(law._tables[1][0, 50]) << 32 | 0xFFFFFFFF

@@ -155,7 +155,8 @@ def test_fork_cannot_draw_the_noise_of_its_parent():
 
 def test_fork_is_noticed_even_under_the_same_process_number(monkeypatch):
     source = open_words("a")
-    monkeypatch.setattr(randomness, "_forks", randomness._forks + 1)
+    monkeypatch.setattr(randomness, "_forks", randomness._forks)  # restored after the test
+    randomness._note_fork()
     with pytest.raises(LiveState, match="fork"):
         words_of(source, [[0, 0]])
 

@@ -96,7 +96,7 @@ def floors(brackets: Brackets, bits: int) -> list[int]:
     All thresholds are below 1, so no floor is above ``2**bits - 1``. The precision grows until both
     ends of every bracket have the same floor; it ends, as all our thresholds are irrational.
     """
-    guard, largest = 32, (1 << bits) - 1
+    guard, largest = 16, (1 << bits) - 1
     while True:
         low, high = brackets(bits + guard)
         result = [end >> guard for end in low]

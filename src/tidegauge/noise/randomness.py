@@ -46,11 +46,15 @@ def _note_fork() -> None:
     _forks += 1
 
 
-os.register_at_fork(after_in_child=_note_fork)
+if hasattr(os, "register_at_fork"):  # where processes can fork
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 class Words(ABC):
-    """A source of 128-bit words; live: it cannot be copied, pickled or carried into a child."""
+    """A source of 128-bit words, for one thread at a time.
+
+    It is live: it cannot be copied, pickled or carried into a child process.
+    """
 
     @abstractmethod
     def fill(self, inputs: UInt64, outputs: UInt64) -> None:

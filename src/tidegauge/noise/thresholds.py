@@ -86,7 +86,7 @@ def folded_gaussian(scale: Fraction) -> Brackets:
         lows, highs = [], []
         for j in range(n):
             z = Fraction((2 * j + 1) ** 2) / (8 * variance)
-            sum_low, sum_high, cut = _erf_series(z, bits + 32)
+            sum_low, sum_high, cut = _erf_series(z, bits + 20)
             shift = 2 * unit + cut - bits
             odd = 2 * j + 1
             lows.append(odd * front_low * decay_low * sum_low >> shift)

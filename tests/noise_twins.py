@@ -6,6 +6,7 @@ difference. The slow samplers share no code and no construction with the laws th
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from fractions import Fraction
@@ -96,7 +97,7 @@ def probability(b, x, inverse):
     return exponent, exp_minus(exponent)
 
 
-def scaled_gaussian(words, table, shift, inverse):
+def rounded_gaussian(words, table, shift, inverse):
     """(draw, "rejected" or "undecided") of each lane."""
     for lane in words:
         a, b = lane[:2]
@@ -112,14 +113,9 @@ def scaled_gaussian(words, table, shift, inverse):
             y, bits = b >> 24, 40
             if shift >= 40:
                 y, bits = y << 64 | lane[2], 104
-            draw = (x << shift) + ((y << shift + 1 >> bits) + 1 >> 1)
+            exact = Fraction((x << bits) + y, 1 << bits) * Fraction(2) ** shift
+            draw = math.floor(exact + Fraction(1, 2))
             yield -draw if b >> 23 & 1 else draw
-
-
-def folded_gaussian(words, table):
-    for a, b in words:
-        x, tie = look_up(a >> 16, table)
-        yield "undecided" if tie else -x if b >> 23 & 1 else x
 
 
 def discrete_laplace(words, negative, tables, digits):
@@ -140,9 +136,7 @@ def attempt(law, words: np.ndarray) -> list[int | str]:
         parts = [[w >> s & 0xFFFFFFFF for w in lane for s in (0, 32)] for lane in words.tolist()]
         return list(discrete_laplace(parts, int(negative), tables.tolist(), law.digits))
     table = law._tables[0].tolist()
-    if law.scale < 64:
-        return list(folded_gaussian(words.tolist(), table))
-    return list(scaled_gaussian(words.tolist(), table, law._shift, int(law._inverse)))
+    return list(rounded_gaussian(words.tolist(), table, law._shift, int(law._inverse)))
 
 
 def kernel_attempt(law, words: np.ndarray) -> list[int | str]:

@@ -30,7 +30,7 @@ def miniature(base, shift, *, x_bits=20, y_bits=13, w_bits=22, reject_zero=False
     table = floors(thresholds.half_gaussian(base), x_bits)
     y = np.arange(1 << y_bits)
     low, high = y / 2**y_bits, (y + 1) / 2**y_bits
-    magnitude = ((y >> (y_bits - shift - 1)) + 1) >> 1
+    drop = y_bits - shift  # negative shifts drop bits of x as well
     certain: dict[int, float] = {}
     undecided = 0.0
     previous = -1
@@ -48,9 +48,11 @@ def miniature(base, shift, *, x_bits=20, y_bits=13, w_bits=22, reject_zero=False
                 chance = np.full(len(y), 0.5)
             else:
                 chance = ((y >> (y_bits - sign_bit) & 1) == (sign < 0)).astype(float)
-            masses = np.bincount(magnitude, share * surely * chance)
+            magnitude = ((x << y_bits) + y + (1 << (drop - 1))) >> drop
+            least = magnitude[0]
+            masses = np.bincount(magnitude - least, share * surely * chance)
             for m, mass in enumerate(masses):
-                value = sign * ((x << shift) + m)
+                value = sign * int(least + m)
                 if not (reject_zero and sign < 0 and value == 0):
                     certain[value] = certain.get(value, 0.0) + mass
     return certain, undecided
@@ -66,27 +68,31 @@ def outside(scale, certain, undecided):
     return sorted(values[wrong].tolist())
 
 
-SHAPES = [(Fraction(2), 0), (Fraction(2), 3), (Fraction(13, 10), 2), (Fraction(79, 10), 4)]
+SHAPES = [
+    *((Fraction(2), shift) for shift in (0, 3)),
+    *((Fraction(13, 10), shift) for shift in (-1, 2)),
+    *((Fraction(79, 10), shift) for shift in (-3, -5, 4)),
+]
 
 
 @pytest.mark.parametrize(("base", "shift"), SHAPES)
 @pytest.mark.parametrize("y_bits", [6, 10, 13])
 def test_all_words_together_bracket_the_exact_law(base, shift, y_bits):
     certain, undecided = miniature(base, shift, y_bits=y_bits)
-    assert outside(base * 2**shift, certain, undecided) == []
+    assert outside(base * Fraction(2) ** shift, certain, undecided) == []
     assert undecided < 2.0 ** (1 - y_bits)
 
 
 @pytest.mark.parametrize(("base", "shift"), SHAPES)
 def test_rejecting_minus_zero_breaks_the_law_of_zero(base, shift):
     certain, undecided = miniature(base, shift, reject_zero=True)
-    assert 0 in outside(base * 2**shift, certain, undecided)
+    assert 0 in outside(base * Fraction(2) ** shift, certain, undecided)
 
 
 @pytest.mark.parametrize(("base", "shift"), [(Fraction(2), 1), (Fraction(13, 10), 2)])
 def test_sign_from_a_bit_of_y_breaks_the_law(base, shift):
     certain, undecided = miniature(base, shift, y_bits=15, sign_bit=6)
-    assert len(outside(base * 2**shift, certain, undecided)) > 4
+    assert len(outside(base * Fraction(2) ** shift, certain, undecided)) > 4
 
 
 # ------------------------------------------------------------------ against the privacy curve

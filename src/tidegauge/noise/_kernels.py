@@ -118,17 +118,17 @@ def exp_minus(x):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def scaled_gaussian(words, values, start, lanes, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
-    """One attempt of round(2**shift * (+-(x + y))), x from the table, y uniform in [0, 1).
+def rounded_gaussian(words, values, start, lanes, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
+    """One attempt of round(+-2**shift (x + y)), x from the table, y uniform in [0, 1).
 
     First word: 48 bits for x, 16 for acceptance. Second: 40 for y, 1 sign, 23 for acceptance.
     From ``shift`` 40 on, y goes on in the third word. ``inverse`` is floor(2**77 / (2 s0^2)).
     """
     wide = shift >= 40
-    drop = U(40 - shift) if not wide else U(0)
-    half = U(1) << U(39 - shift) if not wide else U(0)
-    raise_y, drop_more = U(shift - 39 if wide else 0), U(103 - shift if wide else 0)
-    size = U(shift)
+    # the first shift + 1 bits of y decide the rounding; a negative shift drops bits of x
+    drop = U(0 if wide else 40 - shift)
+    half = U(1) << U(0 if wide else 39 - shift)
+    keep = U(shift - 39 if wide else 0)
     listed = lanes.shape[0] > 0
     n = 0
     unsure = False
@@ -162,33 +162,13 @@ def scaled_gaussian(words, values, start, lanes, pending, table, guide, shift, i
             pending[n] = lane
             n += 1
         else:
+            total = (U(x) << U(40)) + y
             if wide:
-                z = ((y << raise_y | words[i, 2] >> drop_more) + U(1)) >> U(1)
+                total = (total << keep | words[i, 2] >> (U(64) - keep)) + U(1) >> U(1)
             else:
-                z = (y + half) >> drop
-            draw = np.int64((U(x) << size) + z)
+                total = total + half >> drop
+            draw = np.int64(total)
             values[lane] += -draw if b & U(1 << 23) else draw
-    return -n if unsure else n
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def folded_gaussian(words, values, start, lanes, pending, table, guide):  # type: ignore[no-untyped-def]  # compiled
-    """The absolute value by table from 48 bits, the sign from a bit of its own; never rejected."""
-    listed = lanes.shape[0] > 0
-    n = 0
-    unsure = False
-    for i in range(words.shape[0]):
-        lane = lanes[i] if listed else start + i
-        u = words[i, 0] >> U(16)
-        x = guide[np.int64(u >> U(38))]
-        while u > table[x]:
-            x += 1
-        if u == table[x]:
-            pending[n] = -1 - lane
-            n += 1
-            unsure = True
-        else:
-            values[lane] += -x if words[i, 1] & U(1 << 23) else x
     return -n if unsure else n
 
 

@@ -97,15 +97,15 @@ def probability(b, x, inverse):
     return exponent, exp_minus(exponent)
 
 
-def rounded_gaussian(words, table, shift, inverse):
+def rounded_gaussian(words, table, shift, inverse, below=BELOW, above=ABOVE):
     """(draw, "rejected" or "undecided") of each lane."""
     for lane in words:
         a, b = lane[:2]
         x, tie = look_up(a >> 16, table)
         exponent, p = probability(b, x, inverse)
         w = (a & 0xFFFF) << 48 | (b & 0x7FFFFF) << 25
-        sure = w + BELOW <= M64 - exponent or w + BELOW <= p
-        if tie or not (sure or w >= p + ABOVE):
+        sure = w + below <= M64 - exponent or w + below <= p
+        if tie or not (sure or w >= p + above):
             yield "undecided"
         elif not sure:
             yield "rejected"

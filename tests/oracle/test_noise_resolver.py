@@ -57,8 +57,19 @@ def test_kernel_equals_the_resolver_on_every_lane_that_it_decides(law):
     assert (n // 40 <= undecided <= n // 8) if scaled else undecided == 0
 
 
-def fraction_of(exact, bits):
-    return float(exact * 2**bits - mpmath.floor(exact * 2**bits))
+def test_narrow_margins_would_be_noticed():
+    """The mutant: without margins, lanes that are open are decided, and about half of them wrong."""
+    law = RoundedGaussian(Fraction(1000))
+    rng = np.random.default_rng(8)
+    words = rng.integers(0, 1 << 64, (120, 2), dtype=np.uint64)
+    near_the_threshold(law, words, rng)
+    table, inverse = law._tables[0].tolist(), int(law._inverse)
+    results = twins.rounded_gaussian(words.tolist(), table, law._shift, inverse, below=0, above=0)
+    wrong = 0
+    for lane, result in enumerate(results):
+        exact = law.resolve(tape(law, words[lane].tolist(), lane))
+        wrong += (None if result == "rejected" else result) != exact
+    assert wrong >= 3
 
 
 def assert_split(successes, n, p):
@@ -73,6 +84,7 @@ def test_tie_with_the_gaussian_table_splits_as_the_unknown_bits_do(scale):
     for k in (0, 1, 5, 11):
         # y = 0 and acceptance word 0: nothing else is open, the draw is x scaled
         words = [table[k] << 16, 1, *[0] * (2 * law.blocks - 2)]
+        assert twins.kernel_attempt(law, np.array([words], dtype=np.uint64)) == ["undecided"]
         draws = [law.resolve(tape(law, words, lane)) for lane in range(300)]
         unit = 1 << law._shift
         assert set(draws) <= {k * unit, (k + 1) * unit}
@@ -99,13 +111,16 @@ def test_tie_of_the_sign_and_of_a_digit_splits_as_the_unknown_bits_do():
     law = DiscreteLaplace(Fraction(10**6))
     negative, tables, _ = law._tables
     below = (thresholds.negative(law.scale)(96)[0][0] & (1 << 64) - 1) / 2**64
-    draws = [law.resolve(tape(law, [int(negative), 0], lane)) for lane in range(300)]
+    tie = [int(negative), 0]
+    assert twins.kernel_attempt(law, np.array([tie], dtype=np.uint64)) == ["undecided"]
+    draws = [law.resolve(tape(law, tie, lane)) for lane in range(300)]
     assert set(draws) == {0, -1}
     assert_split(draws.count(-1), 300, below)
     for k in (0, 100, 254):
         entry = int(tables[0, k])
         below = (thresholds.geometric_digit(1 / law.scale)(96)[0][k] & (1 << 64) - 1) / 2**64
         words = [0xFFFFFFFF | entry << 32, 0]
+        assert twins.kernel_attempt(law, np.array([words], dtype=np.uint64)) == ["undecided"]
         draws = [law.resolve(tape(law, words, lane)) for lane in range(300)]
         assert set(draws) <= {k, k + 1}
         assert_split(draws.count(k), 300, below)

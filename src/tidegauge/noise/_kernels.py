@@ -54,16 +54,22 @@ def number_range(coordinates, cells, start, stop, blocks, out):  # type: ignore[
     row = start // cells
     cell = start - row * cells
     n = 0
-    for _ in range(stop - start):
+    while start < stop:
+        take = min(cells - cell, stop - start)
         high = U(coordinates[row]) << U(20)
-        for block in range(blocks):
-            out[n, 0] = U(cell)
-            out[n, 1] = high | U(block)
-            n += 1
-        cell += 1
-        if cell == cells:
-            cell = 0
-            row += 1
+        if blocks == 1:
+            for i in range(take):
+                out[n + i, 0] = U(cell + i)
+                out[n + i, 1] = high
+        else:
+            for i in range(take):
+                for block in range(blocks):
+                    out[n + i * blocks + block, 0] = U(cell + i)
+                    out[n + i * blocks + block, 1] = high | U(block)
+        n += take * blocks
+        start += take
+        cell = 0
+        row += 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -86,16 +92,20 @@ def same_key_until(inputs, start, cell_bits, coordinate_bits):  # type: ignore[n
     cell = inputs[start, 0] >> shift_cell
     coordinate = inputs[start, 1] >> shift_coordinate
     stop = inputs.shape[0]
-    different = U(0)
-    for i in range(start, stop):
-        different |= (inputs[i, 0] >> shift_cell) ^ cell
-        different |= (inputs[i, 1] >> shift_coordinate) ^ coordinate
-    if different == U(0):
-        return stop
-    i = start
-    while inputs[i, 0] >> shift_cell == cell and inputs[i, 1] >> shift_coordinate == coordinate:
-        i += 1
-    return i
+    for first in range(start, stop, 1024):
+        last = min(first + 1024, stop)
+        different = U(0)
+        for i in range(first, last):
+            different |= (inputs[i, 0] >> shift_cell) ^ cell
+            different |= (inputs[i, 1] >> shift_coordinate) ^ coordinate
+        if different != U(0):
+            for i in range(first, last):
+                if (
+                    inputs[i, 0] >> shift_cell != cell
+                    or inputs[i, 1] >> shift_coordinate != coordinate
+                ):
+                    return i
+    return stop
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -108,17 +118,17 @@ def exp_minus(x):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def scaled_gaussian(words, values, start, lanes, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
-    """One attempt of round(2**shift * (+-(x + y))), x from the table, y uniform in [0, 1).
+def rounded_gaussian(words, values, start, lanes, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
+    """One attempt of round(+-2**shift (x + y)), x from the table, y uniform in [0, 1).
 
     First word: 48 bits for x, 16 for acceptance. Second: 40 for y, 1 sign, 23 for acceptance.
     From ``shift`` 40 on, y goes on in the third word. ``inverse`` is floor(2**77 / (2 s0^2)).
     """
     wide = shift >= 40
-    drop = U(40 - shift) if not wide else U(0)
-    half = U(1) << U(39 - shift) if not wide else U(0)
-    raise_y, drop_more = U(shift - 39 if wide else 0), U(103 - shift if wide else 0)
-    size = U(shift)
+    # the first shift + 1 bits of y decide the rounding; a negative shift drops bits of x
+    drop = U(0 if wide else 40 - shift)
+    half = U(1) << U(0 if wide else 39 - shift)
+    keep = U(shift - 39 if wide else 0)
     listed = lanes.shape[0] > 0
     n = 0
     unsure = False
@@ -152,33 +162,13 @@ def scaled_gaussian(words, values, start, lanes, pending, table, guide, shift, i
             pending[n] = lane
             n += 1
         else:
+            total = (U(x) << U(40)) + y
             if wide:
-                z = ((y << raise_y | words[i, 2] >> drop_more) + U(1)) >> U(1)
+                total = (total << keep | words[i, 2] >> (U(64) - keep)) + U(1) >> U(1)
             else:
-                z = (y + half) >> drop
-            draw = np.int64((U(x) << size) + z)
+                total = total + half >> drop
+            draw = np.int64(total)
             values[lane] += -draw if b & U(1 << 23) else draw
-    return -n if unsure else n
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def folded_gaussian(words, values, start, lanes, pending, table, guide):  # type: ignore[no-untyped-def]  # compiled
-    """The absolute value by table from 48 bits, the sign from a bit of its own; never rejected."""
-    listed = lanes.shape[0] > 0
-    n = 0
-    unsure = False
-    for i in range(words.shape[0]):
-        lane = lanes[i] if listed else start + i
-        u = words[i, 0] >> U(16)
-        x = guide[np.int64(u >> U(38))]
-        while u > table[x]:
-            x += 1
-        if u == table[x]:
-            pending[n] = -1 - lane
-            n += 1
-            unsure = True
-        else:
-            values[lane] += -x if words[i, 1] & U(1 << 23) else x
     return -n if unsure else n
 
 

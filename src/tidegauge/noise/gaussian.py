@@ -3,12 +3,11 @@ r"""The rounded Gaussian: round(N(0, scale^2)) on the integers, exactly.
 For an integer ``m``, ``m + round(N) = round(m + N)``: adding this noise to integers is a
 post-processing of the real Gaussian mechanism, so it is exactly mu-GDP, mu = sensitivity / scale.
 
-* scale below 64: :math:`|X|` by table from 48 bits of one word, the sign from another bit.
-* from 64 on: :math:`scale = 2^k s_0`, s0 in [64, 128). ``x`` from the table of a half Gaussian of
-  scale s0 on 0, 1, 2, ..; ``y`` uniform in [0, 1); accepted with probability
-  :math:`e^{-y (y + 2x) / 2 s_0^2}` (at least 0.99 on average). Then x + y has the half Gaussian
-  density, and the draw is :math:`\pm\lfloor 2^k (x + y) + 1/2 \rfloor` with a sign bit of its own.
-  Both signs of 0 are kept: they are the two halves of the cell [-1/2, 1/2).
+Every scale is :math:`2^k s_0` with s0 in [64, 128). ``x`` comes from the table of a half Gaussian
+of scale s0 on 0, 1, 2, ..; ``y`` is uniform in [0, 1); the pair is accepted with probability
+:math:`e^{-y (y + 2x) / 2 s_0^2}` (at least 0.99 on average). Then x + y has the half Gaussian
+density of scale s0, and the draw is :math:`\pm\lfloor 2^k (x + y) + 1/2 \rfloor` with a sign bit of
+its own. Both signs of 0 are kept: they are the two halves of the cell [-1/2, 1/2).
 """
 
 from __future__ import annotations
@@ -93,29 +92,26 @@ class RoundedGaussian(Law):
         from tidegauge.noise import _kernels
 
         table, guide = self._tables
-        if self._shift < 0:
-            return int(_kernels.folded_gaussian(words, values, start, lanes, pending, table, guide))
         return int(
-            _kernels.scaled_gaussian(
+            _kernels.rounded_gaussian(
                 words, values, start, lanes, pending, table, guide, self._shift, self._inverse
             )
         )
 
     def resolve(self, tape: Tape) -> int | None:
         """Return the draw of one attempt exactly, None if it is rejected."""
-        if self._shift < 0:
-            return resolver.folded_gaussian(tape, self.scale)
-        return resolver.scaled_gaussian(tape, self._shift, self.base)
+        return resolver.rounded_gaussian(tape, self._shift, self.base)
 
     @cached_property
     def _shift(self) -> int:
-        """The k of scale = 2**k s0; -1: the scale is below 64 and has a table of its own."""
-        return max(0, (self.scale // 64).bit_length() - 1) if self.scale >= 64 else -1
+        """The k of scale = 2**k s0; negative for scales below 64."""
+        whole = (self.scale * 16).__floor__()  # at least 1
+        return whole.bit_length() - 11
 
     @cached_property
     def base(self) -> Fraction:
-        """s0 in [64, 128), or the scale itself below."""
-        return self.scale / (1 << self._shift) if self._shift > 0 else self.scale
+        """The s0 of scale = 2**k s0, in [64, 128)."""
+        return self.scale / Fraction(2) ** self._shift
 
     @cached_property
     def _inverse(self) -> np.uint64:
@@ -130,10 +126,9 @@ class RoundedGaussian(Law):
 @lru_cache(maxsize=64)
 def _tables(base: Fraction) -> Tables:
     """Return floor(2**48 F) up to its largest value, and where to start for each 10 first bits."""
-    law = thresholds.folded_gaussian if base < 64 else thresholds.half_gaussian
-    table, guide = guided(floors(law(base), _TABLE_BITS), _TABLE_BITS, _GUIDE_BITS)
-    if base >= 64:  # the exponent of acceptance stays below 1/7, as the kernel's proof needs
-        assert 7 * len(table) < base * base
+    entries = floors(thresholds.half_gaussian(base), _TABLE_BITS)
+    table, guide = guided(entries, _TABLE_BITS, _GUIDE_BITS)
+    assert 7 * len(table) < base * base  # exponents of acceptance stay below 1/7, as proved
     return table, guide
 
 

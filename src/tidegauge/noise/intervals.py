@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 
-__all__ = ["Brackets", "ceil_shift", "exp_bracket", "floors", "pi_bracket"]
+__all__ = ["Brackets", "ceil_shift", "exp_bracket", "floors"]
 
 Brackets = Callable[[int], tuple[list[int], list[int]]]
 """Increasing thresholds in [0, 1]: bits -> (lower ends, upper ends)."""
@@ -65,38 +64,13 @@ def _exp_series(low: int, high: int, unit: int) -> tuple[int, int]:
     return below, above + 3
 
 
-@lru_cache(maxsize=32)
-def pi_bracket(bits: int) -> tuple[int, int]:
-    r"""Return a bracket of :math:`\pi = 16 \arctan(1/5) - 4 \arctan(1/239)`.
-
-    Examples:
-        >>> pi_bracket(16)  # 65536 pi = 205887.4
-        (205887, 205888)
-    """
-    unit = bits + 16
-    five_low, five_high = _arctan_inverse(5, unit)
-    far_low, far_high = _arctan_inverse(239, unit)
-    low, high = 16 * five_low - 4 * far_high, 16 * five_high - 4 * far_low
-    return low >> 16, ceil_shift(high, 16)
-
-
-def _arctan_inverse(n: int, unit: int) -> tuple[int, int]:
-    """Bracket ``arctan(1/n)``: an alternating series; each term errs by less than 2."""
-    total, power, k = 0, (1 << unit) // n, 0
-    while power:
-        total += -(power // (2 * k + 1)) if k & 1 else power // (2 * k + 1)
-        power //= n * n
-        k += 1
-    return total - 2 * k - 2, total + 2 * k + 2
-
-
 def floors(brackets: Brackets, bits: int) -> list[int]:
     r"""Return :math:`\lfloor 2^{bits} t \rfloor` of every threshold, each one certain.
 
     All thresholds are below 1, so no floor is above ``2**bits - 1``. The precision grows until both
     ends of every bracket have the same floor; it ends, as all our thresholds are irrational.
     """
-    guard, largest = 32, (1 << bits) - 1
+    guard, largest = 16, (1 << bits) - 1
     while True:
         low, high = brackets(bits + guard)
         result = [end >> guard for end in low]

@@ -52,7 +52,7 @@ class DiscreteLaplace(Law):
 
     Examples:
         >>> round(DiscreteLaplace(Fraction(1)).variance, 6)  # 1 / (2 sinh(1/2)^2)
-        1.841344
+        1.841347
 
     References:
         Ghosh, Roughgarden and Sundararajan 2009 (the law). Cost: one 128-bit word a draw up to

@@ -46,11 +46,15 @@ def _note_fork() -> None:
     _forks += 1
 
 
-os.register_at_fork(after_in_child=_note_fork)
+if hasattr(os, "register_at_fork"):  # where processes can fork
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 class Words(ABC):
-    """A source of 128-bit words; live: it cannot be copied, pickled or carried into a child."""
+    """A source of 128-bit words, for one thread at a time.
+
+    It is live: it cannot be copied, pickled or carried into a child process.
+    """
 
     @abstractmethod
     def fill(self, inputs: UInt64, outputs: UInt64) -> None:
@@ -117,16 +121,13 @@ class AesWords(Words):
         from tidegauge.noise._kernels import same_key_until
 
         self._check_live()
-        source = inputs.reshape(-1).view(np.uint8).data
-        target = outputs.reshape(-1).view(np.uint8).data
         start, stop = 0, len(inputs)
         while start < stop:
             end = same_key_until(inputs, start, _CELL_BITS, _COORDINATE_BITS)
-            cipher = self._cipher(
-                int(inputs[start, 0]) >> _CELL_BITS,
-                int(inputs[start, 1]) >> (_COORDINATE_BITS + 20),
-            )
-            cipher.update_into(source[16 * start : 16 * end], target[16 * start : 16 * end + 16])
+            cell, high = inputs[start].tolist()
+            cipher = self._cipher(cell >> _CELL_BITS, high >> (_COORDINATE_BITS + 20))
+            source, target = inputs[start:end], outputs[start : end + 1]
+            cipher.update_into(source.data.cast("B"), target.data.cast("B"))
             start = end
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from tidegauge.noise import thresholds
 from tidegauge.noise.intervals import Brackets, exp_bracket
 from tidegauge.noise.randomness import Words
 
-__all__ = ["Tape", "Uniform", "discrete_laplace", "folded_gaussian", "scaled_gaussian"]
+__all__ = ["Tape", "Uniform", "discrete_laplace", "rounded_gaussian"]
 
 _GUARD = 32
 _LAST_BLOCK = 15
@@ -88,7 +88,7 @@ class Uniform:
             self.extend()
 
 
-def scaled_gaussian(tape: Tape, shift: int, base: Fraction) -> int | None:
+def rounded_gaussian(tape: Tape, shift: int, base: Fraction) -> int | None:
     """Return round(+-2**shift (x + y)), or None if the attempt is rejected (see ``gaussian``)."""
     a, b = tape.block(0)
     x = Uniform(a >> 16, 48, tape).rank(thresholds.half_gaussian(base))
@@ -98,8 +98,8 @@ def scaled_gaussian(tape: Tape, shift: int, base: Fraction) -> int | None:
     w = Uniform((a & 0xFFFF) << 23 | b & 0x7FFFFF, 39, tape)
     if not _accepted(w, y, x, base):
         return None
-    whole = (y.value >> (y.bits - shift - 1)) + 1 >> 1
-    draw = (x << shift) + whole
+    drop = y.bits - shift
+    draw = (x << y.bits) + y.value + (1 << drop - 1) >> drop
     return -draw if b >> 23 & 1 else draw
 
 
@@ -116,13 +116,6 @@ def _accepted(w: Uniform, y: Uniform, x: int, base: Fraction) -> bool:
         if w.value << (bits - w.bits) >= high:
             return False
         (y if y.bits < w.bits else w).extend()
-
-
-def folded_gaussian(tape: Tape, scale: Fraction) -> int:
-    """Return round(N(0, scale^2)) for a small scale: absolute value and sign."""
-    a, b = tape.block(0)
-    draw = Uniform(a >> 16, 48, tape).rank(thresholds.folded_gaussian(scale))
-    return -draw if b >> 23 & 1 else draw
 
 
 def discrete_laplace(tape: Tape, scale: Fraction, digits: int) -> int:

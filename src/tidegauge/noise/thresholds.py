@@ -11,9 +11,9 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 
-from tidegauge.noise.intervals import Brackets, ceil_shift, exp_bracket, pi_bracket
+from tidegauge.noise.intervals import Brackets, ceil_shift, exp_bracket
 
-__all__ = ["folded_gaussian", "geometric", "geometric_digit", "half_gaussian", "negative"]
+__all__ = ["geometric", "geometric_digit", "half_gaussian", "negative"]
 
 BASE = 256
 
@@ -60,75 +60,6 @@ def _weights(scale: Fraction, n: int, unit: int) -> tuple[list[int], list[int]]:
         ratio_low = ratio_low * square_low >> unit
         ratio_high = ceil_shift(ratio_high * square_high, unit)
     return low, high
-
-
-@lru_cache(maxsize=256)
-def folded_gaussian(scale: Fraction) -> Brackets:
-    r"""Thresholds :math:`P(|round N(0, s^2)| \le j) = \mathrm{erf}((2j+1) / (2 \sqrt 2 s))`.
-
-    .. math:: \mathrm{erf}(x) = \frac{2x}{\sqrt\pi} e^{-z} S(z), \quad
-        S(z) = \sum_{n \ge 0} \frac{(2z)^n}{(2n+1)!!}, \quad z = x^2 = \frac{(2j+1)^2}{8 s^2}.
-
-    All terms are positive. The list ends at the first ``z > bits ln 2``, as
-    :math:`1 - \mathrm{erf}(x) \le e^{-z}`.
-    """
-
-    @lru_cache(maxsize=8)
-    def brackets(bits: int) -> tuple[list[int], list[int]]:
-        variance = scale * scale
-        n = isqrt((variance * bits * 28 / 5).__ceil__()) // 2 + 2  # z_(n-1) > 0.7 bits
-        largest = Fraction((2 * n - 1) ** 2) / (8 * variance)
-        unit = bits + (largest * 3 / 2).__ceil__() + 32  # e^-z loses up to 1.4427 z bits
-        front_low, front_high = _front(variance, unit)
-        decay_low, decay_high = exp_bracket(1 / (8 * variance), unit)
-        step_low, step_high = exp_bracket(1 / variance, unit)
-        ratio_low, ratio_high = step_low, step_high
-        lows, highs = [], []
-        for j in range(n):
-            z = Fraction((2 * j + 1) ** 2) / (8 * variance)
-            sum_low, sum_high, cut = _erf_series(z, bits + 32)
-            shift = 2 * unit + cut - bits
-            odd = 2 * j + 1
-            lows.append(odd * front_low * decay_low * sum_low >> shift)
-            highs.append(
-                min(1 << bits, ceil_shift(odd * front_high * decay_high * sum_high, shift))
-            )
-            decay_low = decay_low * ratio_low >> unit  # z_(j+1) - z_j = (j + 1) / s^2
-            decay_high = ceil_shift(decay_high * ratio_high, unit)
-            ratio_low = ratio_low * step_low >> unit
-            ratio_high = ceil_shift(ratio_high * step_high, unit)
-        return lows, highs
-
-    return brackets
-
-
-def _front(variance: Fraction, unit: int) -> tuple[int, int]:
-    """Bracket ``1 / sqrt(2 pi variance)`` in units of ``2**-unit``."""
-    pi_low, pi_high = pi_bracket(unit)
-    top, bottom = variance.denominator << (3 * unit), 2 * variance.numerator
-    return isqrt(top // (bottom * pi_high)), isqrt(-(-top // (bottom * pi_low))) + 1
-
-
-def _erf_series(z: Fraction, unit: int) -> tuple[int, int, int]:
-    r"""Bracket ``S(z)`` in units of ``2**-unit``, from one run of rounded-down terms.
-
-    In units, the term :math:`\tau_n` is computed as :math:`t_n = \lfloor\lfloor t_{n-1} z' / 2^u
-    \rfloor / (2n+1)\rfloor` with ``z'`` the floor of ``2z``. With the error of ``z'`` apart, the
-    error obeys :math:`e_n \le e_{n-1} \tau_n / \tau_{n-1} + 2`, so :math:`e_n \le 2 \sum_{i \le n}
-    \tau_n / \tau_i`. Terms rise, then fall, from :math:`\tau_0 = 2^u`, so each
-    :math:`\tau_n/\tau_i \le 1 + \tau_n / 2^u`, and the N terms together err by at most
-    :math:`2 N (N + S)`. Replacing ``2z`` by ``z'`` costs at most ``S`` units, since
-    :math:`S'(z) \le S(z)`. The terms after the last fall at least as fast as 1/2: below 4 units.
-    """
-    doubled = (2 * z.numerator << unit) // z.denominator
-    total, term, n = 0, 1 << unit, 0
-    while term or (2 * n + 3 << unit) < 2 * (doubled + 1):
-        total += term
-        n += 1
-        term = (term * doubled >> unit) // (2 * n + 1)
-    rough = (total >> unit) + 2
-    error = (2 * n + 1) * (n + 1 + rough) * 2 + 8
-    return total, total + error, unit
 
 
 @lru_cache(maxsize=256)

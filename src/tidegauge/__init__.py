@@ -1,1 +1,85 @@
-"""Live statistics from sensitive event streams under one differential-privacy guarantee."""
+"""Live statistics from sensitive event streams under one differential-privacy guarantee.
+
+A gauge measures a stream once; a view is a decay applied to that measurement, free and addable
+after the fact. The names below are imported when they are first used, so that ``import tidegauge``
+costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidegauge.errors import (
+        BudgetExceeded,
+        InvalidInput,
+        InvalidParameter,
+        LiveState,
+        MissingExtra,
+        StreamEnded,
+        TidegaugeError,
+        UnsupportedCombination,
+    )
+    from tidegauge.mechanisms.gauge import Gauge
+    from tidegauge.mechanisms.release import Release
+    from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
+    from tidegauge.privacy.unit import Contributions
+    from tidegauge.strategies.decay import (
+        Custom,
+        Exponential,
+        Polynomial,
+        Running,
+        Step,
+        Window,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "BudgetExceeded",
+    "Contributions",
+    "Custom",
+    "Exponential",
+    "Gauge",
+    "GaussianDP",
+    "InvalidInput",
+    "InvalidParameter",
+    "LiveState",
+    "MissingExtra",
+    "Polynomial",
+    "PureDP",
+    "Release",
+    "Running",
+    "Step",
+    "StreamEnded",
+    "TidegaugeError",
+    "UnsupportedCombination",
+    "Window",
+    "__version__",
+]
+
+_HOMES = {
+    "errors": (
+        "BudgetExceeded", "InvalidInput", "InvalidParameter", "LiveState", "MissingExtra",
+        "StreamEnded", "TidegaugeError", "UnsupportedCombination",
+    ),
+    "mechanisms.gauge": ("Gauge",),
+    "mechanisms.release": ("Release",),
+    "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
+    "privacy.unit": ("Contributions",),
+    "strategies.decay": ("Custom", "Exponential", "Polynomial", "Running", "Step", "Window"),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"tidegauge.{home}"), name)
+    raise AttributeError(f"module 'tidegauge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.gauge import Gauge
+from tidegauge.mechanisms.request import request_of
 from tidegauge.noise.randomness import AesWords, Words
 
-__all__ = ["SeededWords"]
+__all__ = ["SeededWords", "seeded_gauge"]
 
 
 @final
@@ -44,3 +47,18 @@ class SeededWords(Words):
     def close(self) -> None:
         """Erase the key."""
         self._words.close()
+
+
+def seeded_gauge(seed: int, *, keep: bool = False, **asked: Any) -> Gauge:
+    """Return an INSECURE gauge whose releases can be repeated; its arguments are Gauge's.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> gauge = seeded_gauge(1, views=[tg.Step()], unit="event", epsilon=1)
+        >>> again = seeded_gauge(1, views=[tg.Step()], unit="event", epsilon=1)
+        >>> float(gauge.update(5)["step"].value) == float(again.update(5)["step"].value)
+        True
+    """
+    gauge = Gauge.__new__(Gauge)
+    gauge._start(design(request_of(**asked)), SeededWords(seed), keep=keep)
+    return gauge

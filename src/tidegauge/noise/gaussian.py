@@ -29,9 +29,9 @@ from tidegauge.noise.intervals import floors
 from tidegauge.noise.law import Law
 from tidegauge.noise.resolver import Tape
 
-__all__ = ["RoundedGaussian"]
+__all__ = ["LARGEST_SCALE", "LEAST_SCALE", "RoundedGaussian"]
 
-_SMALLEST, _LARGEST = Fraction(1, 16), Fraction(1 << 55)
+LEAST_SCALE, LARGEST_SCALE = Fraction(1, 16), Fraction(1 << 55)
 _TABLE_BITS = 48
 _GUIDE_BITS = 10
 
@@ -68,7 +68,7 @@ class RoundedGaussian(Law):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        check_scale(self.scale, _SMALLEST, _LARGEST, "1/16", "2**55")
+        check_scale(self.scale, LEAST_SCALE, LARGEST_SCALE, "1/16", "2**55")
         object.__setattr__(self, "scale", Fraction(self.scale))
 
     @property

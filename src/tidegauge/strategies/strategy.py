@@ -23,17 +23,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.errors import StreamEnded
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.decay import Decay
 
-__all__ = ["COORDINATES_PER_STEP", "Float64", "Int64", "Norm", "State", "Strategy"]
+__all__ = [
+    "COORDINATES_PER_STEP",
+    "MOST_STEPS",
+    "Float64",
+    "Int64",
+    "Norm",
+    "State",
+    "Strategy",
+    "UInt64",
+    "step_coordinates",
+]
 
 Int64 = NDArray[np.int64]
+UInt64 = NDArray[np.uint64]
 Float64 = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 COORDINATES_PER_STEP = 64
 """A row of the measurement has the number ``step * 64 + level``: unique, and never reused."""
+
+MOST_STEPS = 1 << 38
+"""Steps whose rows have numbers below 2^44, the width of a coordinate in the noise's addresses."""
+
+
+def step_coordinates(first: int, steps: int) -> Int64:
+    """Return the numbers of the rows of a strategy that measures one row a step.
+
+    Raises:
+        StreamEnded: A step lies beyond the last one that has a number.
+
+    Examples:
+        >>> step_coordinates(2, 3)
+        array([128, 192, 256])
+    """
+    if first + steps > MOST_STEPS:
+        raise StreamEnded(
+            f"Expected at most {MOST_STEPS} steps, got step {first + steps}. Noise would be used "
+            "twice. Start a new gauge."
+        )
+    return np.arange(first, first + steps, dtype=np.int64) * COORDINATES_PER_STEP
 
 
 class Norm(Enum):
@@ -62,6 +95,14 @@ class Strategy(ABC):
     @abstractmethod
     def absolute_gain(self) -> Fraction:
         """An upper bound on ``max_t sum_s |C_ts|``: how far ``C x`` can grow, in grains a grain."""
+
+    @property
+    @abstractmethod
+    def largest_total(self) -> int:
+        """The largest |x| that ``encode`` represents, in grains; larger totals are clamped to it.
+
+        Coordinates then stay within 2^62, so that noise up to 2^62 cannot leave int64.
+        """
 
     @abstractmethod
     def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
@@ -99,6 +140,13 @@ class Strategy(ABC):
         """Variance of a view at each of ``steps`` (counted from 1) over the noise's variance.
 
         In grains^2 for noise of variance 1 lattice unit^2.
+        """
+
+    @abstractmethod
+    def worst_variance_gain(self, view: Decay, horizon: int) -> float:
+        """The largest ``variance_gain`` that the view is judged by: up to the horizon, or for ever.
+
+        A view whose memory is shorter than the horizon is judged in the limit.
         """
 
     @abstractmethod

@@ -1,0 +1,32 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup run test check bench clean
+
+help:            ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
+
+setup: .venv/installed  ## make .venv with the package and everything it needs
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples,plots]'
+	touch $@
+
+run: setup       ## publish a year of real flights privately; ends with a table and a picture
+	$(BIN)/python examples/flights/flights.py
+
+test: setup      ## run every test
+	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
+
+check: setup     ## formatting, lint, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup     ## print the figures of benchmarks/README.md, measured side by side
+	for script in noise engine live cold_start accuracy; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+
+clean:           ## remove the environment and everything generated
+	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,134 @@
+"""How near the fitted strategies come to the lower bounds, and how long a fit takes.
+
+Prints one row a set of views: buffers, worst ratio, each view's ratio, bound and std (Gaussian, at
+mu = 1 and one grain of change), milliseconds. Accuracy is deterministic; times are the least of
+three. ``--starts 40`` adds the best of as many random starts for the hard sets.
+
+    python benchmarks/accuracy.py [--starts N]
+"""
+
+import argparse
+import math
+import time
+
+import numpy as np
+
+from tidegauge.strategies import search
+from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.fit import _demands, _memory, _targets, fit
+
+RUNNING, DAY = Running(), Exponential(half_life=24)
+MIXED = [RUNNING, Window(24), Window(168), DAY]
+TEN = [RUNNING, *map(Window, (7, 24, 168, 1440, 10080)), DAY, Exponential(half_life=168)]
+TEN += [Polynomial(0.5), Polynomial(1)]
+
+CASES = [
+    # views, horizon, largest ratio promised
+    ([RUNNING], 1 << 16, 1.10),
+    ([RUNNING], 1 << 20, 1.085),
+    ([RUNNING], 1 << 24, 1.075),
+    ([RUNNING], 1 << 30, None),
+    ([RUNNING], None, 1.28),
+    ([RUNNING, Step()], None, None),
+    ([Window(7)], None, None),
+    ([Window(24)], None, 1.075),
+    ([Window(168)], None, 1.085),
+    ([Window(1440)], None, 1.09),
+    ([Window(43200)], None, None),
+    ([DAY], None, 1.005),
+    ([Exponential(half_life=1000)], None, 1.005),
+    ([Polynomial(1)], None, 1.005),
+    ([Polynomial(0.5)], None, 1.005),
+    ([RUNNING, Step()], 8760, None),
+    ([RUNNING, Window(24)], 8760, None),
+    (MIXED, 8760, 1.26),
+    ([*MIXED, Step()], 8760, 1.34),
+    ([RUNNING, Window(60), Window(1440), Window(10080)], 525_600, None),
+    ([RUNNING, Window(7), Window(30)], 365, None),
+    ([RUNNING, Window(7), Window(28), Window(91), Window(365)], 3650, None),
+    ([Window(24), Window(168)], None, None),
+    ([Window(7), Window(43200)], None, None),
+    ([Exponential(half_life=h) for h in (1, 24, 168)], None, None),
+    ([RUNNING, Window(1440), Exponential(half_life=60), Polynomial(1)], 1 << 20, None),
+    (TEN, 525_600, 1.35),
+]
+
+HARD = [
+    ([RUNNING], 1 << 20),
+    (MIXED, 8760),
+    ([RUNNING, Window(60), Window(1440), Window(10080)], 525_600),
+    ([Window(7), Window(43200)], None),
+    ([RUNNING], None),
+    ([RUNNING, Step()], 8760),
+]
+
+
+def name(views, horizon):
+    at = "unknown horizon" if horizon is None else f"horizon {horizon}"
+    needs = any(isinstance(view, Running) for view in views)
+    return " ".join(view.name for view in views) + (f" ({at})" if needs else "")
+
+
+def table():
+    fit([RUNNING], 100)  # imports scipy
+    print("buffers | worst | promised | ms | views | ratios | bounds | stds")
+    for views, horizon, promised in CASES:
+        best = math.inf
+        for _ in range(3):
+            start = time.perf_counter()
+            result = fit(views, horizon)
+            best = min(best, time.perf_counter() - start)
+        numbers = (
+            " ".join(f"{value:.{digits}f}" for value in values)
+            for values, digits in ((result.ratios, 3), (result.bounds, 2), (result.stds, 2))
+        )
+        kept = "" if promised is None else f"<= {promised}"
+        if promised is not None and result.worst > promised:
+            kept += " BROKEN"
+        print(
+            len(result.gaps),
+            f"{result.worst:.4f}",
+            kept,
+            f"{best * 1e3:.0f}",
+            name(views, horizon),
+            *numbers,
+            sep=" | ",
+            flush=True,
+        )
+
+
+def random_starts(count):
+    print("\nbuffers | geometric start | best of random starts | median | views")
+    rng = np.random.default_rng(1)
+    for views, horizon in HARD:
+        targets = [target for view in views for target in _targets(view, horizon)]
+        demands = _demands(targets, [1.0] * len(targets))
+        memory = max(map(_memory, targets))
+        for buffers in (2, 4, 5, 6):
+            geometric = min(
+                search.solve(demands, search.geometric_start(buffers, memory, top, low)).worst
+                for top, low in ((0.0, 1.0), (2.0, 0.5))
+            )
+            found = []
+            for _ in range(count):
+                start = np.sort(rng.uniform(math.log(0.1 / memory), 3, 2 * buffers))
+                start += 2e-3 * np.arange(2 * buffers)
+                found.append(math.exp(search.solve(demands, start).worst))
+            print(
+                buffers,
+                f"{math.exp(geometric):.5f}",
+                f"{min(found):.5f}",
+                f"{np.median(found):.5f}",
+                name(views, horizon),
+                sep=" | ",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--starts", type=int, default=0, help="random starts for the hard sets")
+    arguments = parser.parse_args()
+    table()
+    if arguments.starts:
+        random_starts(arguments.starts)

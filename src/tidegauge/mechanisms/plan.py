@@ -1,0 +1,206 @@
+"""The plan of one gauge: everything that affects privacy, chosen before any data is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tidegauge.checks import shown
+from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.measure import Law
+from tidegauge.noise.gaussian import RoundedGaussian
+from tidegauge.noise.quantile import laplace_half_width
+from tidegauge.privacy.guarantee import Guarantee
+from tidegauge.privacy.ledger import Cost, Ledger
+from tidegauge.privacy.statement import privacy_statement
+from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.strategy import Float64, Strategy
+
+__all__ = ["GaugePlan"]
+
+_CHUNK = 256  # steps whose numbers are computed together
+_STRATEGIES: dict[type, str] = {
+    Identity: "the stream itself",
+    Blt: "a buffered linear Toeplitz encoding of the stream",
+    Blocks: "nested blocks of steps",
+    OpenBlocks: "nested blocks of steps, open ones included",
+}
+_KEPT = 4096  # chunks remembered: 8 MB at most
+
+
+@dataclass(frozen=True)
+class GaugePlan:
+    """One gauge's strategy, noise and cost: frozen, fingerprinted, made of public numbers.
+
+    Attributes:
+        views: Name of each view and its decay, in the order of publication.
+        cells: The names of the cells; None where they have none.
+        scalar: There is one cell, and totals and releases have no cell axis.
+        guarantee: What is promised for everything the gauge ever publishes.
+        cost: What the gauge spends of it.
+        neighbors: Who is protected and how far one unit can move the stream.
+        strategy: The factorization, with the exact numbers that define it.
+        law: The noise, in lattice units of the strategy.
+        max_per_step: Totals of a cell and step are clamped to this many grains.
+        horizon: How many steps the accuracy is designed for; None: unknown.
+        end: The last step, counted from 1; None: no end.
+        level: The coverage of the intervals.
+    """
+
+    views: tuple[tuple[str, Decay], ...]
+    cells: tuple[str, ...] | None
+    scalar: bool
+    guarantee: Guarantee
+    cost: Cost
+    neighbors: Neighbors
+    strategy: Strategy
+    law: Law
+    max_per_step: int
+    horizon: int | None
+    end: int | None
+    level: float = 0.95
+    _cache: dict[tuple[str, Decay, int], Float64] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that may be measured: the declared end or the strategy's hard end."""
+        ends = [end for end in (self.end, self.strategy.hard_end) if end is not None]
+        return min(ends, default=None)
+
+    def decay(self, view: str) -> Decay:
+        """Return the decay of a view by its name.
+
+        Raises:
+            InvalidParameter: There is no view of this name.
+        """
+        for name, decay in self.views:
+            if name == view:
+                return decay
+        raise InvalidParameter(
+            f"Expected the name of a view, got {shown(view)}. "
+            f"Use one of {shown([name for name, _ in self.views])}."
+        )
+
+    def with_view(self, name: str, decay: Decay) -> GaugePlan:
+        """Return this plan with one published view; what affects privacy is the same."""
+        return replace(self, views=((name, decay),))
+
+    def full_after(self, view: str) -> int:
+        """The first step, counted from 1, at which the view has seen all that it weighs."""
+        decay = self.decay(view)
+        return decay.steps if isinstance(decay, Window) else 1
+
+    def noise_std(self, view: str | Decay, steps: ArrayLike) -> Float64:
+        """Return the standard deviation of a view's noise at each of ``steps``.
+
+        Args:
+            view: A view's name, or any decay.
+            steps: Step numbers, counted from 1; shape (n,).
+
+        Returns:
+            float64 of shape (n,), in grains; of the implemented noise, exact up to rounding.
+        """
+        return self._by_step("std", self.decay(view) if isinstance(view, str) else view, steps)
+
+    def half_width(self, view: str | Decay, steps: ArrayLike) -> Float64:
+        """Return half the width of the pointwise interval at each of ``steps``; shape (n,)."""
+        decay = self.decay(view) if isinstance(view, str) else view
+        if isinstance(self.law, RoundedGaussian):
+            return self._by_step("std", decay, steps) * NormalDist().inv_cdf((1 + self.level) / 2)
+        return self._by_step("half", decay, steps)
+
+    def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:
+        """Look numbers up in chunks of steps, so that a live step costs no formula."""
+        wanted = np.asarray(steps, dtype=np.int64)
+        result = np.empty(len(wanted))
+        chunks = (wanted - 1) // _CHUNK
+        for chunk in np.unique(chunks):
+            key = (what, decay, int(chunk))
+            if key not in self._cache:
+                if len(self._cache) >= _KEPT:
+                    self._cache.clear()
+                self._cache[key] = self._chunk(what, decay, int(chunk))
+            inside = chunks == chunk
+            result[inside] = self._cache[key][(wanted[inside] - 1) % _CHUNK]
+        return result
+
+    def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
+        steps = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1)
+        if what == "std":
+            return np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
+        half: dict[tuple[bytes, bytes], float] = {}
+        result = np.empty(_CHUNK)
+        for i, step in enumerate(steps):
+            weights, counts = self.strategy.noise_terms(decay, int(step))
+            key = (weights.tobytes(), counts.tobytes())
+            if key not in half:
+                half[key] = laplace_half_width(float(self.law.scale), weights, counts, self.level)
+            result[i] = half[key]
+        return result
+
+    def statement(self) -> str:
+        """Return what is promised, in words, with every declared constant, as Markdown."""
+        ledger = Ledger(self.guarantee)
+        ledger.charge({"gauge": self.cost})
+        kind = "rounded Gaussian" if isinstance(self.law, RoundedGaussian) else "discrete Laplace"
+        measured = _STRATEGIES[type(self.strategy)]
+        declared = {
+            "cells": list(self.cells) if self.cells else self.neighbors.cells,
+            "max_change": (self.neighbors.low, self.neighbors.high),
+            "max_cells": self.neighbors.max_cells,
+            "max_per_step": self.max_per_step,
+            "horizon": self.horizon,
+            "end": self.end,
+        }
+        return privacy_statement(
+            self.guarantee,
+            self.neighbors.unit,
+            self.neighbors.relation,
+            gauges={"gauge": f"{kind} noise on every coordinate of {measured}, drawn once."},
+            declared=declared,
+            spent=ledger.total(),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return everything that affects privacy as plain data (strings, integers, lists)."""
+        described = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        del described["_cache"], described["views"], described["level"]
+        return described
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything but the published views; noise of another plan shares no word."""
+        text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return f"{value.numerator}/{value.denominator}"
+    if is_dataclass(value):
+        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {"is": type(value).__name__, **parts}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, float):
+        return value.hex() if math.isfinite(value) else repr(value)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return getattr(value, "value", None) or repr(value)

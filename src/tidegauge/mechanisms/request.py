@@ -1,0 +1,209 @@
+"""What a user asks of one gauge, checked and named in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidegauge.checks import exact, integer, shown
+from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.guarantee import Guarantee, guarantee_of
+from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
+from tidegauge.strategies.decay import Decay
+
+__all__ = ["Request", "request_of"]
+
+_MOST_CELLS = 1 << 31
+_MOST_STEPS = (1 << 38) - 1
+_MOST_CHANGE = 1 << 40
+_MOST_TOTAL = 1 << 62
+_EVENTS_PER_STEP = 1 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """One gauge as asked for.
+
+    Attributes:
+        views: Name and decay of each view, in the order of publication.
+        cells: Names of the cells; None where they have none.
+        scalar: There is one cell, and totals come without a cell axis.
+        guarantee: What the gauge may spend, all of it.
+        neighbors: Who is protected and how far one unit can move the stream.
+        max_per_step: Totals of a cell and step are clamped to this many grains.
+        horizon: Steps to design for; None: unknown.
+        end: The last step, from 1; None: no end.
+        level: Coverage of the intervals.
+    """
+
+    views: tuple[tuple[str, Decay], ...]
+    cells: tuple[str, ...] | None
+    scalar: bool
+    guarantee: Guarantee
+    neighbors: Neighbors
+    max_per_step: int
+    horizon: int | None
+    end: int | None
+    level: float
+
+
+def request_of(
+    *,
+    views: Any,
+    unit: Any,
+    epsilon: Any = None,
+    delta: Any = None,
+    guarantee: Any = None,
+    cells: Any = None,
+    horizon: Any = None,
+    end: Any = None,
+    neighboring_relation: Any = "add_or_remove_one",
+    max_change: Any = 1,
+    max_cells: Any = 1,
+    max_per_step: Any = None,
+    level: Any = 0.95,
+) -> Request:
+    """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
+
+    Raises:
+        InvalidParameter: An argument is impossible; the message says which and what to do.
+
+    Examples:
+        >>> from tidegauge.strategies.decay import Running
+        >>> request_of(views=[Running()], unit="event", epsilon=1).max_per_step
+        1048576
+    """
+    checked_views = _views_of(views)
+    number, names, scalar = _cells_of(cells)
+    low, high = _change_of(max_change)
+    neighbors = Neighbors(
+        unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number
+    )
+    if max_per_step is None:
+        max_per_step = _EVENTS_PER_STEP * neighbors.largest
+    why = "Larger totals are clamped to it. Declare the largest total that can be true."
+    max_per_step = integer("max_per_step", max_per_step, low=1, high=_MOST_TOTAL, why=why)
+    horizon, end = _steps_of(horizon, end)
+    return Request(
+        views=checked_views,
+        cells=names,
+        scalar=scalar,
+        guarantee=guarantee_of(epsilon, delta, guarantee),
+        neighbors=neighbors,
+        max_per_step=max_per_step,
+        horizon=horizon,
+        end=end,
+        level=_level_of(level),
+    )
+
+
+def _views_of(views: Any) -> tuple[tuple[str, Decay], ...]:
+    """Return names and decays from a mapping, or from a sequence of decays that name themselves.
+
+    Raises:
+        InvalidParameter: No views, not decays, a name that is none, or a view listed twice.
+    """
+    if isinstance(views, Mapping):
+        pairs = list(views.items())
+    elif isinstance(views, Sequence) and not isinstance(views, str | bytes):
+        pairs = [(decay.name if isinstance(decay, Decay) else "", decay) for decay in views]
+    else:
+        raise InvalidParameter(
+            f"Expected views to be a mapping or a list of decays, got {shown(views)}. "
+            'Write views={"total": tidegauge.Running()} or views=[tidegauge.Running()].'
+        )
+    if not pairs:
+        raise InvalidParameter(
+            "Expected at least one view, got none. There would be nothing to release. "
+            "Write views=[tidegauge.Running()]."
+        )
+    seen: set[str] = set()
+    for name, decay in pairs:
+        if not isinstance(decay, Decay):
+            raise InvalidParameter(
+                f"Expected every view to be a decay, got {shown(decay)}. "
+                "Write Step(), Running(), Window(168), Exponential(half_life=24), ..."
+            )
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter(
+                f"Expected the name of a view to be text, got {shown(name)}. Releases are found "
+                "by it. Give it a name."
+            )
+        if name in seen:
+            raise InvalidParameter(
+                f"Expected each view once, got {shown(name)} twice. Both would be the same "
+                "numbers. Leave one out, or name them in a mapping."
+            )
+        seen.add(name)
+    return tuple(pairs)
+
+
+def _cells_of(cells: Any) -> tuple[int, tuple[str, ...] | None, bool]:
+    """Return (how many cells, their names, whether the gauge is scalar).
+
+    Raises:
+        InvalidParameter: Not a number of cells, nor a list of different names.
+    """
+    if cells is None:
+        return 1, None, True
+    if isinstance(cells, str) or not isinstance(cells, Sequence):
+        why = "Give a number of cells, a list of their names, or leave it out for a single number."
+        return integer("cells", cells, low=1, high=_MOST_CELLS, why=why), None, False
+    names = tuple(cells)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise InvalidParameter(
+            f"Expected cells to be a list of names, got {shown(cells)}. Values are found by them. "
+            "Give at least one name; every name is text."
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidParameter(
+            f"Expected each cell once, got {shown(twice)} twice. An event would count in both. "
+            "Leave one out."
+        )
+    return len(names), names, False
+
+
+def _change_of(max_change: Any) -> tuple[int, int]:
+    """Return the least and the largest contribution of one event to one cell, in grains.
+
+    Raises:
+        InvalidParameter: Not an integer, nor a pair (low, high) around 0.
+    """
+    why = "It is the largest contribution of one event to one cell, in grains."
+    if not isinstance(max_change, tuple):
+        return 0, integer("max_change", max_change, low=1, high=_MOST_CHANGE, why=why)
+    if len(max_change) != 2:
+        raise InvalidParameter(
+            f"Expected max_change to be a number or a pair, got {shown(max_change)}. {why}"
+        )
+    low = integer("max_change low", max_change[0], low=-_MOST_CHANGE, high=0, why=why)
+    high = integer("max_change high", max_change[1], low=0, high=_MOST_CHANGE, why=why)
+    return low, high
+
+
+def _steps_of(horizon: Any, end: Any) -> tuple[int | None, int | None]:
+    """Return (horizon, end) in steps; the horizon is the end where only that is given.
+
+    Raises:
+        InvalidParameter: Not numbers of steps.
+    """
+    if end is not None:
+        why = "It is the last step, counted from 1; leave it out for a stream without an end."
+        end = integer("end", end, low=1, high=_MOST_STEPS, why=why)
+    if horizon is None:
+        return end, end
+    why = "It is the number of steps that accuracy is designed for; leave it out if unknown."
+    horizon = integer("horizon", horizon, low=1, high=_MOST_STEPS, why=why)
+    return (horizon if end is None else min(horizon, end)), end
+
+
+def _level_of(level: Any) -> float:
+    """Return the coverage of intervals, strictly between 0 and 1.
+
+    Raises:
+        InvalidParameter: It is not.
+    """
+    why = "It is the chance that an interval covers the true value. Write 0.95."
+    return float(exact("level", level, above=0, below=1, why=why))

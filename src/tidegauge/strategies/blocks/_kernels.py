@@ -1,0 +1,302 @@
+"""Compiled loops of the block strategies; integers wrap modulo 2^64 and never saturate.
+
+Positions are counted in blocks of their own level: position ``i`` of level ``l`` is the boundary
+after ``i * b_l`` steps. A ring holds, for each level, the running sum of that level's blocks at
+its latest positions; position 0 is zero. ``layout[l] = (first slot, number of slots)``, the
+number a power of two.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tidegauge.strategies.strategy import Float64, Int64
+
+_FAR = 1 << 60
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _moved(cost: int, at: int, target: int, most: int, direction: int) -> int:
+    """Cost of an end that goes on to ``target``; ``direction``: where it may go, 0 for both."""
+    move = target - at
+    if cost >= _FAR or target > most or move * direction < 0:
+        return _FAR
+    return cost + abs(move)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _climb(
+    below: int, above: int, at: int, odd: int, target: int, most: int, direction: int
+) -> tuple[int, int]:
+    """Least cost of an end at ``target`` from its two positions, and which: 0 below, 1 above."""
+    from_below = _moved(below, at, target, most, direction)
+    from_above = _moved(above, at + odd, target, most, direction)
+    return (from_above, 1) if from_above < from_below else (from_below, 0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_path(t: int, span: int, ratios: Int64, signed: bool, opened: bool, path: Int64) -> int:
+    """Write the shortest path of blocks over the last ``span`` steps (0: all) before ``t``.
+
+    ``path[l] = (p, p', q', q)``: the sum is ``S_l(q) - S_l(q') + S_l(p') - S_l(p)`` over all
+    levels. ``ratios[l]`` is the size of level l + 1 in blocks of level l; ``path`` has shape
+    (levels, 8), columns 4 to 7 are scratch. Returns the number of blocks.
+    """
+    top = ratios.shape[0]
+    p = t - span if 0 < span < t else 0
+    q = t
+    p_odd, q_odd = 0, 0  # 1: the boundary above differs from the one below
+    a, b, c, d = 0, _FAR, 0, _FAR  # costs of p below, p above, q below, q above
+    best, meet, state = _FAR, 0, 0
+    forward, backward = (0, 0) if signed else (1, -1)
+    for level in range(top + 1):
+        for i in range(2):
+            for j in range(2):
+                move = q + j * q_odd - p - i * p_odd
+                length = (b if i else a) + (d if j else c) + abs(move)
+                if length < best and (signed or move >= 0):
+                    best, meet, state = length, level, 2 * i + j
+        path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p + p_odd, q, q + q_odd
+        if level < top:
+            ratio = ratios[level]
+            most = _FAR if opened else q
+            up = p // ratio
+            odd = 1 if p_odd or up * ratio != p else 0
+            low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, most, forward)
+            high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, most, forward)
+            a, b, p, p_odd = low, high, up, odd
+            up = q // ratio
+            odd = 1 if q_odd or up * ratio != q else 0
+            low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, most, backward)
+            high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, most, backward)
+            c, d, q, q_odd = low, high, up, odd
+    _trace(path, ratios, meet, state // 2, state % 2)
+    return best
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _trace(path: Int64, ratios: Int64, meet: int, i: int, j: int) -> None:
+    """Replace the two positions of each end by the chosen moves of each level."""
+    for level in range(meet + 1, ratios.shape[0] + 1):
+        path[level, 0], path[level, 1], path[level, 2], path[level, 3] = 0, 0, 0, 0
+    p, q = path[meet, i], path[meet, 2 + j]
+    path[meet, 0], path[meet, 1], path[meet, 2], path[meet, 3] = p, p, p, q
+    for level in range(meet - 1, -1, -1):
+        p_up, q_up = p * ratios[level], q * ratios[level]
+        i, j = path[level, 4 + i], path[level, 6 + j]
+        p, q = path[level, i], path[level, 2 + j]
+        path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p_up, q_up, q
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _ratios(levels: Int64) -> Int64:
+    return levels[1:] // levels[:-1]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def count_blocks(
+    steps: Int64, span: int, levels: Int64, signed: bool, opened: bool, out: Int64
+) -> None:
+    """Number of blocks of the shortest path at each of ``steps``."""
+    path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
+    for k in range(steps.shape[0]):
+        out[k] = find_path(steps[k], span, ratios, signed, opened, path)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def worst_count(
+    first: int, length: int, stride: int, span: int, levels: Int64, mode: int, enough: int
+) -> int:
+    """Largest number of blocks for ``first <= t < first + length``, or one above ``enough``.
+
+    ``mode``: 0 unsigned, 1 signed, 2 opened. ``stride`` is coprime to ``length``: scattered steps
+    meet a number above ``enough`` early.
+    """
+    path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
+    worst, offset = 0, 0
+    for _ in range(length):
+        t = first + offset
+        worst = max(worst, find_path(t, span, ratios, mode > 0, mode > 1, path))
+        if worst > enough:
+            break
+        offset = (offset + stride) % length
+    return worst
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_path(ring: Int64, layout: Int64, path: Int64, out: Int64, row: int) -> None:
+    """Add up the running sums at the ends of the path's moves."""
+    for c in range(out.shape[1]):
+        out[row, c] = 0
+    for level in range(path.shape[0]):
+        start, mask = layout[level, 0], layout[level, 1] - 1
+        for end in range(0, 4, 2):
+            minus, plus = path[level, end], path[level, end + 1]
+            if minus == plus:
+                continue
+            if plus > 0:
+                slot = start + (plus & mask)
+                for c in range(out.shape[1]):
+                    out[row, c] += ring[slot, c]
+            if minus > 0:
+                slot = start + (minus & mask)
+                for c in range(out.shape[1]):
+                    out[row, c] -= ring[slot, c]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _push(ring: Int64, layout: Int64, level: int, position: int, values: Int64, row: int) -> None:
+    """S_l(position) = S_l(position - 1) + the values of the row."""
+    start, mask = layout[level, 0], layout[level, 1] - 1
+    target, before = start + (position & mask), start + ((position - 1) & mask)
+    for c in range(values.shape[1]):
+        ring[target, c] = values[row, c] + (ring[before, c] if position > 1 else 0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _encode_views(
+    history: Int64, values: Int64, t: int, unit: int, spans: Int64, out: Int64
+) -> None:
+    """Planned views of step t: ``history[t % slots]`` is the sum of the first t steps."""
+    slots = history.shape[0]
+    total, before = history[t % slots], history[(t - 1) % slots]
+    for c in range(values.shape[0]):
+        total[c] = before[c] + values[c]
+    for v in range(spans.shape[0]):
+        past = t - spans[v]
+        old = history[past % slots]
+        inside = spans[v] > 0 and past > 0
+        for c in range(values.shape[0]):
+            out[v, c] = (total[c] - (old[c] if inside else 0)) * unit
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def encode(
+    open_sums: Int64,
+    history: Int64,
+    x: Int64,
+    first: int,
+    levels: Int64,
+    largest: int,
+    unit: int,
+    spans: Int64,
+    out: Int64,
+) -> None:
+    """Rows of each step: the blocks that complete, smallest first, then the planned views.
+
+    ``x`` is clamped to ``[-largest, largest]``. A completed block moves up into its parent.
+    """
+    row, top = 0, levels.shape[0] - 1
+    values = np.empty(x.shape[1], np.int64)
+    for s in range(x.shape[0]):
+        t = first + s + 1
+        for c in range(values.shape[0]):
+            values[c] = min(max(x[s, c], -largest), largest)
+        open_sums[0, :] = values
+        for level in range(top + 1):
+            if level > 0:
+                child, sums = open_sums[level - 1], open_sums[level]
+                for c in range(values.shape[0]):
+                    sums[c] += child[c]
+                    child[c] = 0
+            if t % levels[level] != 0:
+                break
+            total, written = open_sums[level], out[row]
+            for c in range(values.shape[0]):
+                written[c] = total[c] * unit
+            row += 1
+        if t % levels[top] == 0:
+            open_sums[top, :] = 0
+        if spans.shape[0] > 0:
+            _encode_views(history, values, t, unit, spans, out[row:])
+            row += spans.shape[0]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def mix(
+    ring: Int64,
+    layout: Int64,
+    fresh: Int64,
+    first: int,
+    steps: int,
+    levels: Int64,
+    spans: Int64,
+    out: Int64,
+) -> None:
+    """The noise of every row of ``encode``: of each block that completes, of each planned view.
+
+    ``fresh`` holds the noise of the blocks whose parents open, level after level.
+    """
+    count = levels.shape[0]
+    path, ratios = np.zeros((count, 8), np.int64), _ratios(levels)
+    pointers = np.zeros(count, np.int64)
+    for level in range(1, count):  # the top level's parent is the block itself
+        size, parent = levels[level - 1], levels[level]
+        opened = -(-(first + steps) // parent) - -(-first // parent)
+        pointers[level] = pointers[level - 1] + opened * (parent // size)
+    row = 0
+    for t in range(first + 1, first + steps + 1):
+        for level in range(count):
+            parent = levels[min(level + 1, count - 1)]
+            if (t - 1) % parent != 0:
+                break
+            begin = (t - 1) // levels[level]
+            for child in range(parent // levels[level]):
+                _push(ring, layout, level, begin + child + 1, fresh, pointers[level])
+                pointers[level] += 1
+        for level in range(count):
+            if t % levels[level] != 0:
+                break
+            end = t // levels[level]
+            path[:, :4] = 0
+            path[level, 2], path[level, 3] = end - 1, end
+            _write_path(ring, layout, path, out, row)
+            row += 1
+        for v in range(spans.shape[0]):
+            find_path(t, spans[v], ratios, True, True, path)
+            _write_path(ring, layout, path, out, row)
+            row += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def decode(
+    ring: Int64,
+    layout: Int64,
+    measured: Int64,
+    first: int,
+    levels: Int64,
+    signed: bool,
+    planned_rows: int,
+    spans: Int64,
+    sources: Int64,
+    grain: float,
+    out: Float64,
+) -> None:
+    """Views from completed blocks, or straight from the row of a planned view.
+
+    ``spans[v]``: steps of the view, 0 for all, -1 for a view that is decoded elsewhere.
+    ``sources[v]``: the view's place among the planned ones, or -1. ``grain`` is one lattice unit.
+    """
+    count = levels.shape[0]
+    path, ratios = np.zeros((count, 8), np.int64), _ratios(levels)
+    total = np.zeros((1, measured.shape[1]), np.int64)
+    row = 0
+    for s in range(out.shape[1]):
+        t = first + s + 1
+        for level in range(count):
+            if t % levels[level] != 0:
+                break
+            if ring.shape[0] > 0:
+                _push(ring, layout, level, t // levels[level], measured, row)
+            row += 1
+        for v in range(spans.shape[0]):
+            if sources[v] >= 0:
+                for c in range(total.shape[1]):
+                    out[v, s, c] = measured[row + sources[v], c] * grain
+            elif spans[v] >= 0:
+                find_path(t, spans[v], ratios, signed, False, path)
+                _write_path(ring, layout, path, total, 0)
+                for c in range(total.shape[1]):
+                    out[v, s, c] = total[0, c] * grain
+        row += planned_rows

@@ -1,0 +1,123 @@
+"""From noisy rows to views: sums by the fewest completed blocks, other decays step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tidegauge.strategies.blocks.combinations import count_blocks, span_of, worst_count
+from tidegauge.strategies.blocks.levels import row_coordinates, sizes
+from tidegauge.strategies.blocks.rings import grow, init_rings
+from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
+from tidegauge.strategies.views import decode_views, init_decoder
+
+__all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms", "view_worst"]
+
+_NONE = np.empty(0)
+
+
+def init_decoding(
+    levels: tuple[int, ...], views: Sequence[Decay], planned: Sequence[Decay], cells: int
+) -> State:
+    """The public state before the first step.
+
+    ``spans`` holds how many steps each view sums up (0: all, -1: it is a filter), ``sources`` its
+    place among the planned views, or -1.
+    """
+    spans = [span_of(view) for view in views]
+    sources = [planned.index(view) if view in planned else -1 for view in views]
+    kept = [
+        span for span, source in zip(spans, sources, strict=True) if span is not None and source < 0
+    ]
+    filters = [view for view, span in zip(views, spans, strict=True) if span is None]
+    return {
+        **init_decoder(filters, cells, 0),
+        **init_rings(levels, kept, cells),
+        "spans": np.array([-1 if span is None else span for span in spans], np.int64),
+        "sources": np.array(sources, np.int64),
+    }
+
+
+def decode_rows(
+    state: State,
+    levels: tuple[int, ...],
+    views: Sequence[Decay],
+    planned: int,
+    signed: bool,
+    measured: Int64,
+    first: int,
+    unit: float,
+    out: Float64,
+) -> None:
+    """Write every view: planned ones from their rows, the others from completed blocks.
+
+    Args:
+        state: From :func:`init_decoding`; changed in place.
+        levels: Sizes of the blocks.
+        views: As given to :func:`init_decoding`.
+        planned: Number of planned views: rows after the blocks of each step.
+        signed: Blocks may be subtracted.
+        measured: Noisy rows in lattice units, shape (rows, cells).
+        first: Index of the first step, from 0.
+        unit: The lattice step in grains.
+        out: Shape (views, steps, cells); in grains.
+    """
+    from tidegauge.strategies.blocks import _kernels
+
+    steps = out.shape[1]
+    grow(state, levels, first, steps, opened=False)
+    _kernels.decode(
+        state["ring"],
+        state["layout"],
+        measured,
+        first,
+        sizes(levels),
+        signed,
+        planned,
+        state["spans"],
+        state["sources"],
+        unit,
+        out,
+    )
+    places = np.flatnonzero(state["spans"] < 0).tolist()
+    if places and steps > 0:
+        single = row_coordinates(levels, planned, first, steps) % COORDINATES_PER_STEP == 0
+        filters = [views[place] for place in places]
+        filtered = np.empty((len(places), steps, out.shape[2]))
+        decode_views(
+            state, filters, measured[single], first, filtered, gaps=_NONE, weights=_NONE, unit=unit
+        )
+        out[places] = filtered
+
+
+def view_gain(
+    levels: tuple[int, ...], view: Decay, steps: Int64, signed: bool, opened: bool
+) -> Float64:
+    """Sum of the squared weights that a view gives to draws of noise, at each of ``steps``."""
+    span = span_of(view)
+    if span is None:
+        return Identity(0).variance_gain(view, steps)
+    return count_blocks(levels, span, steps, signed, opened).astype(np.float64)
+
+
+def view_worst(
+    levels: tuple[int, ...], view: Decay, horizon: int, signed: bool, opened: bool
+) -> float:
+    """The largest of ``view_gain`` up to the horizon; of a decay that is no sum, the limit."""
+    span = span_of(view)
+    if span is None:
+        return Identity(0).worst_variance_gain(view, horizon)
+    return float(worst_count(levels, span, horizon, signed, opened))
+
+
+def view_terms(
+    levels: tuple[int, ...], view: Decay, step: int, signed: bool, opened: bool
+) -> tuple[Float64, Int64]:
+    """The weights that a view gives to draws of noise at ``step``, and how often each occurs."""
+    span = span_of(view)
+    if span is None:
+        return Identity(0).noise_terms(view, step)
+    return np.ones(1), count_blocks(levels, span, np.array([step]), signed, opened)

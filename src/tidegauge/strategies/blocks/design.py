@@ -1,0 +1,146 @@
+"""Sizes of levels for given views: a short, deterministic search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tidegauge.checks import integer, shown
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.strategies.blocks.combinations import span_of, worst_count
+from tidegauge.strategies.blocks.completed import Blocks
+from tidegauge.strategies.blocks.opened import OpenBlocks
+from tidegauge.strategies.decay import Decay, Running, Window
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Norm
+
+__all__ = ["UNKNOWN_HORIZON", "best_levels"]
+
+UNKNOWN_HORIZON = 1 << 20
+"""Steps that a design without a horizon is made for; its guarantee holds beyond them."""
+
+_RATIOS = range(2, 34)
+_MIXED_RATIOS = (3, 4, 5, 7, 8, 9, 11, 13, 15, 17, 19, 23)
+
+
+def best_levels(
+    views: Sequence[Decay],
+    bounds: Sequence[float],
+    horizon: int | None = None,
+    *,
+    signed: bool = True,
+    opened: bool = True,
+    norm: Norm = Norm.L1,
+) -> Blocks | OpenBlocks:
+    """Return the blocks whose worst std over the bound, over all views, is least.
+
+    Tried are levels ``1, a, a b, a b^2, ...`` for ratios 2 to 33 (a = b or one further level) and
+    a grid of mixed ones; among equals the first, which has the fewest levels.
+
+    Args:
+        views: What is asked; sums are planned where ``opened``.
+        bounds: For each view the std it is judged against, in any common unit; positive.
+        horizon: Steps to design for; None: 2^20. The guarantee holds for ever.
+        signed: Blocks may be subtracted.
+        opened: Noise of open blocks may be used: an :class:`OpenBlocks` where it helps.
+        norm: L1 for Laplace noise, L2 for Gaussian noise.
+
+    Raises:
+        InvalidParameter: Views and bounds do not match, or a bound is not positive.
+        UnsupportedCombination: Open blocks without signs or under L2.
+
+    Cost: below a second.
+
+    Examples:
+        >>> best_levels([Running()], [1.0], 1 << 16).levels
+        (1, 18, 324, 5832)
+    """
+    horizon = UNKNOWN_HORIZON if horizon is None else horizon
+    integer("horizon", horizon, low=1, high=1 << 38)
+    _check(views, bounds, signed, opened, norm)
+    demands = list(dict.fromkeys(zip(views, (float(bound) for bound in bounds), strict=True)))
+    fixed = _filters_worst(demands, horizon)
+    sums = [(span, bound) for view, bound in demands if (span := span_of(view)) is not None]
+    planned = tuple(
+        view
+        for view in dict.fromkeys(views)
+        if isinstance(view, Running | Window) and span_of(view) != 1
+    )
+    opened = opened and 0 < len(planned) < COORDINATES_PER_STEP
+    room = COORDINATES_PER_STEP - len(planned) * opened
+    best = math.inf
+    levels: tuple[int, ...] = (1,)
+    for candidate in _candidates(horizon):
+        if len(candidate) > room:
+            break
+        cost = len(candidate) if norm is Norm.L1 else math.sqrt(len(candidate))
+        if cost * fixed < best:
+            worst = _sums_worst(candidate, sums, horizon, signed, opened, best / cost)
+            ratio = cost * max(fixed, worst)
+            if ratio < best * (1 - 1e-12):
+                best, levels = ratio, candidate
+    if opened and len(levels) > 1:
+        return OpenBlocks(levels, planned)
+    return Blocks(levels, signed)
+
+
+def _check(
+    views: Sequence[Decay], bounds: Sequence[float], signed: bool, opened: bool, norm: Norm
+) -> None:
+    if not views or len(views) != len(bounds) or not all(0 < b < math.inf for b in bounds):
+        raise InvalidParameter(
+            f"Expected a positive bound for each of at least one view, got {len(views)} views and "
+            f"bounds {shown(tuple(bounds))}. A design is judged by std over bound."
+        )
+    if opened and (norm is Norm.L2 or not signed):
+        raise UnsupportedCombination(
+            f"Expected signed blocks and Norm.L1 with opened=True, got signed={signed}, {norm}. "
+            "Open blocks are private under Laplace noise only, and of no use without "
+            "subtraction. Set opened=False."
+        )
+
+
+def _filters_worst(demands: list[tuple[Decay, float]], horizon: int) -> float:
+    """Largest std over bound of the views that are no sums, for noise of std 1 a step."""
+    last = np.array([horizon])
+    filters = [(view, bound) for view, bound in demands if span_of(view) is None]
+    return max(
+        (
+            math.sqrt(float(Identity(0).variance_gain(view, last)[0])) / bound
+            for view, bound in filters
+        ),
+        default=0.0,
+    )
+
+
+def _sums_worst(
+    levels: tuple[int, ...],
+    sums: list[tuple[int, float]],
+    horizon: int,
+    signed: bool,
+    opened: bool,
+    enough: float,
+) -> float:
+    """Largest std over bound of the sums; may stop once it is above ``enough``."""
+    worst = 0.0
+    for span, bound in sorted(sums):  # the running sum first: its count needs no enumeration
+        most = math.ceil((enough * bound) ** 2) if enough < math.inf else 1 << 60
+        count = worst_count(levels, span, horizon, signed, opened and span != 1, most)
+        worst = max(worst, math.sqrt(count) / bound)
+        if worst > enough:
+            break
+    return worst
+
+
+def _candidates(horizon: int) -> Iterator[tuple[int, ...]]:
+    """Levels to try, the fewest first."""
+    found: set[tuple[int, ...]] = {(1,)}
+    pairs = {(a, a) for a in _RATIOS} | {(a, b) for a in _MIXED_RATIOS for b in _MIXED_RATIOS}
+    for a, b in pairs:
+        levels: tuple[int, ...] = (1, a)
+        while levels[-1] <= 2 * horizon:
+            found.add(levels)
+            levels = (*levels, levels[-1] * b)
+    yield from sorted(found, key=lambda levels: (len(levels), levels))

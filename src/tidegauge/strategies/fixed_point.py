@@ -1,0 +1,105 @@
+r"""The strategy's private half: a recursion in 128-bit fixed point, and what its roundings cost.
+
+The filter has impulse response :math:`c_0 = 1, c_k = \sum_j w_j \theta_j^{k-1}` with
+:math:`\theta_j = 1 - g_j`; gaps :math:`g_j` and weights :math:`w_j` are integers over 2^64 and
+*define* C. States :math:`u_j` are integers over 2^64 grains:
+
+.. math::
+    m &= x + \sum_j u_j, \qquad \text{coordinate} = \lfloor m / h \rfloor, \quad h = 2^{-F} \\
+    u_j &\leftarrow u_j - \lfloor g_j u_j \rfloor + w_j x
+
+Only the two floors round; :math:`w_j x` is exact. Coordinates of two streams then differ by
+:math:`C (x - x')` within :func:`rounding_error` each: proof in ``docs/proofs/blt.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tidegauge.errors import InvalidInput
+from tidegauge.strategies.strategy import Int64, State, UInt64
+
+__all__ = ["UNIT", "encode", "init_encoder", "largest_total", "rounding_error", "sqrt_up"]
+
+UNIT = 1 << 64
+"""Gaps, weights and states are integers over this."""
+
+_SPACE = 1 << 62  # of 2^63: the upper half of int64 belongs to the noise
+_ROOT_BITS = 96
+
+
+def rounding_error(gaps: Sequence[int], lattice_bits: int) -> Fraction:
+    r"""Return e = h + sum_j 1/g_j (g_j as an integer): how far one rounded coordinate can move.
+
+    Two streams' coordinates differ from the difference of the unrounded ones by less than e grains,
+    at every step and on every path.
+
+    Examples:
+        >>> rounding_error([1 << 32], 20) == Fraction(1, 1 << 20) + Fraction(1, 1 << 32)
+        True
+    """
+    return Fraction(2) ** -lattice_bits + sum(Fraction(1, gap) for gap in gaps)
+
+
+def largest_total(absolute_gain: Fraction, gaps: Sequence[int], lattice_bits: int) -> int:
+    """Return the largest |x| for which no state and no coordinate can leave its integers.
+
+    Coordinates stay within 2^62, so the noise has as much again; states stay within 2^62 grains.
+
+    Examples:
+        >>> largest_total(Fraction(1), [], 20) == (1 << 42) - 1
+        True
+    """
+    h = Fraction(2) ** -lattice_bits
+    room = _SPACE * min(h, Fraction(1)) - rounding_error(gaps, lattice_bits)
+    return max(0, math.floor(room / absolute_gain))
+
+
+def sqrt_up(value: Fraction) -> Fraction:
+    """Return a rational at least the square root, too large by less than 2^-64 of it.
+
+    Examples:
+        >>> sqrt_up(Fraction(9, 4))
+        Fraction(3, 2)
+    """
+    if value == 0:
+        return Fraction(0)
+    magnitude = value.numerator.bit_length() - value.denominator.bit_length()
+    bits = _ROOT_BITS + max(0, -magnitude)
+    scaled = -((-value.numerator << 2 * bits) // value.denominator)
+    root = math.isqrt(scaled)
+    return Fraction(root if root * root == scaled else root + 1, 1 << bits)
+
+
+def init_encoder(buffers: int, cells: int) -> State:
+    """The states before the first step: halves of 128-bit integers, shape (cells, buffers, 2)."""
+    return {"encoder": np.zeros((cells, buffers, 2), dtype=np.uint64)}
+
+
+def encode(
+    state: State, x: Int64, gaps: UInt64, weights: UInt64, largest: int, lattice_bits: int
+) -> Int64:
+    """Return the coordinates of a block of totals, and advance the states.
+
+    Totals are clamped to ``[-largest, largest]``: states can then never wrap, whatever comes in,
+    and clamping moves no two streams apart.
+
+    Raises:
+        InvalidInput: The array is not int64, C-contiguous, (steps, cells) of this state.
+    """
+    from tidegauge.strategies import _kernels
+
+    states = state["encoder"]
+    if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != len(states) or not x.flags.c_contiguous:
+        raise InvalidInput(
+            f"Expected totals of dtype int64 and shape (steps, {len(states)}), C-contiguous, got "
+            f"{x.dtype} of shape {x.shape}. Other bytes would be read as counts. "
+            "Convert them first."
+        )
+    out = np.empty_like(x)
+    _kernels.encode(x, states, gaps, weights, largest, 64 - lattice_bits, out)
+    return out

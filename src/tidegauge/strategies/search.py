@@ -1,0 +1,217 @@
+r"""The search behind a fit: the poles and zeros of C that make the worst view as good as possible.
+
+The unknowns are 2 d increasing logits of one minus the pole, alternately of a pole and of a zero
+of C, so that C is interlaced: c is positive and decreasing, and so is every decoder. The problem
+
+    minimise s subject to log ratio_v(x) <= s for every view v
+
+is solved by sequential quadratic programming. All norms are closed forms in these numbers, with
+nothing that cancels near 1; gradients are by complex step, exact to rounding. The start is
+geometric; no random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Demands", "Solution", "geometric_start", "interlaced", "residues", "solve"]
+
+Float64 = NDArray[np.float64]
+Array = NDArray[Any]  # float64, or complex128 where a derivative rides along
+
+_LOWEST, _HIGHEST = -48.0, 8.0  # box of the logits
+_APART = 1e-3  # least distance of neighbours
+_TINY = 1e-30  # complex step
+
+
+@dataclass(frozen=True, eq=False)
+class Demands:
+    """The views of a fit in the forms that the closed forms below take.
+
+    Args:
+        running: Horizons of running sums.
+        windows: Lengths of windows.
+        gaps: Gaps of all decays in pole form, one after another.
+        phi: For each gap, ``sum_n R_F(n) = phi (1 + 2 sum ...)``: its share of R_F.
+        starts: Where each decay in pole form begins in ``gaps``.
+        taps: Autocorrelation R_F(0..n-1) of each decay in finite form.
+        log_bounds: Log of each lower bound over its importance, in the order above.
+    """
+
+    running: Float64
+    windows: Float64
+    gaps: Float64
+    phi: Float64
+    starts: NDArray[np.int64]
+    taps: tuple[Float64, ...]
+    log_bounds: Float64
+
+    def log_ratios(self, x: Array) -> Array:
+        """Return log(std / bound) of every view, shape (..., views), for logits (..., 2 d)."""
+        norms = _Norms(*interlaced(x))
+        energies = np.concatenate(
+            [
+                norms.running(self.running),
+                norms.windows(self.windows),
+                norms.decays(self.gaps, self.phi, self.starts),
+                norms.finite(self.taps),
+            ],
+            axis=-1,
+        )
+        return np.asarray(0.5 * (np.log(norms.column) + np.log(energies)) - self.log_bounds)
+
+
+def interlaced(x: Array) -> tuple[Array, Array]:
+    """Return the gaps of the poles and of the zeros of C from increasing logits."""
+    gaps: Array = 1 / (1 + np.exp(-x))
+    return gaps[..., 0::2], gaps[..., 1::2]
+
+
+def residues(of: Array, others: Array) -> Array:
+    """Return prod_j (others_j - of_i) / prod_(j != i) (of_j - of_i), for each i."""
+    own = of[..., None, :] - of[..., :, None]
+    diagonal = np.arange(of.shape[-1])
+    own[..., diagonal, diagonal] = 1
+    crossed = (others[..., None, :] - of[..., :, None]).prod(axis=-1)
+    result: Array = crossed / own.prod(axis=-1)
+    return result
+
+
+def _pair(a: Array, b: Array) -> Array:
+    """Return 1 - p q for all pairs of poles, from their gaps."""
+    result: Array = a[..., :, None] + b[..., None, :] - a[..., :, None] * b[..., None, :]
+    return result
+
+
+def _quadratic(vector: Array, matrix: Array) -> Array:
+    return np.asarray((vector[..., :, None] * vector[..., None, :] * matrix).sum(axis=(-1, -2)))
+
+
+class _Norms:
+    """Squared norms of C and of (view / C), batched over the leading axes."""
+
+    def __init__(self, poles: Array, zeros: Array) -> None:
+        self.zeros = zeros
+        weights = residues(poles, zeros)
+        self.column = 1 + _quadratic(weights, 1 / _pair(poles, poles))[..., None]
+        ends = np.concatenate([np.zeros_like(zeros[..., :1]), zeros], axis=-1)
+        self.sums = residues(ends, poles)  # of 1 / ((1 - z) C), on 1 and the zeros: all positive
+        self.logs = np.log1p(-ends)
+        self.pairs = _pair(ends, ends)
+        self.pairs[..., 0, 0] = 1
+        omega = residues(zeros, poles)  # 1 / C = 1 + sum omega zh^(n-1) z^n
+        inverse = 1 / _pair(zeros, zeros)
+        self.power = 1 + _quadratic(omega, inverse)[..., None]
+        self.lagged = omega * (_pair(zeros, poles) * inverse).prod(axis=-1)
+        # R_(1/C)(0) = power and R_(1/C)(n) = sum_k lagged_k zh_k^(n-1)
+
+    def running(self, steps: Float64) -> Array:
+        exponents = self.logs[..., :, None] + self.logs[..., None, :]
+        t = steps[:, None, None]
+        matrix = -np.expm1(t * exponents[..., None, :, :]) / self.pairs[..., None, :, :]
+        matrix[..., 0, 0] = steps
+        return _quadratic(self.sums[..., None, :], matrix)
+
+    def windows(self, steps: Float64) -> Array:
+        inner = self.logs[..., None, 1:] * steps[:, None]
+        forgotten = self.sums[..., None, 1:] * -np.expm1(inner)
+        beyond = _quadratic(forgotten, 1 / self.pairs[..., None, 1:, 1:])
+        return np.asarray(self.running(steps) + beyond)
+
+    def decays(self, gaps: Float64, phi: Float64, starts: NDArray[np.int64]) -> Array:
+        """sum_n R_F(n) R_(1/C)(n): a pole of F may coincide with a zero of C."""
+        if not len(starts):
+            return np.zeros((*self.zeros.shape[:-1], 0))
+        batch = np.broadcast_to(gaps, (*self.zeros.shape[:-1], len(gaps)))
+        tail = (self.lagged[..., None, :] / _pair(batch, self.zeros)).sum(axis=-1)
+        terms = phi * (self.power + 2 * (1 - gaps) * tail)
+        return np.add.reduceat(terms, starts, axis=-1)
+
+    def finite(self, autocorrelations: tuple[Float64, ...]) -> Array:
+        columns = [self._finite(r) for r in autocorrelations]
+        return np.stack(columns, axis=-1) if columns else np.zeros((*self.zeros.shape[:-1], 0))
+
+    def _finite(self, r: Float64) -> Array:
+        """The derivative of sum_n r_n zh^(n-1) is carried by hand: r may have 65536 terms."""
+        base = 1 - self.zeros.real.reshape(-1, self.zeros.shape[-1])[0]
+        n = np.arange(len(r) - 1, dtype=np.float64)
+        powers = np.exp(np.log(base)[:, None] * n)
+        value, slope = powers @ r[1:], (powers * n) @ r[1:] / base
+        lagged = value + slope * ((1 - self.zeros) - base)
+        return np.asarray(r[0] * self.power[..., 0] + 2 * (self.lagged * lagged).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Logits of a local optimum, and log of the worst ratio there."""
+
+    logits: Float64
+    worst: float
+
+
+def geometric_start(buffers: int, memory: float, top: float, low: float) -> Float64:
+    """Return logits whose gaps run evenly, in logarithm, from low / memory up."""
+    return np.linspace(math.log(low / memory), top, 2 * buffers)
+
+
+def solve(demands: Demands, start: Float64) -> Solution:
+    """Return the local optimum that sequential quadratic programming finds from ``start``."""
+    from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
+
+    n = len(start)
+    rise = _Rise(demands, n)
+    order = np.c_[np.diff(np.eye(n), axis=0), np.zeros(n - 1)]
+    objective: Float64 = np.r_[np.zeros(n), 1.0]
+
+    def ratios_below(y: Float64) -> Float64:
+        room: Float64 = y[n] - rise.at(y[:n])[0]
+        return room
+
+    def ratios_slope(y: Float64) -> Float64:
+        slope: Float64 = np.c_[-rise.at(y[:n])[1], np.ones(len(demands.log_bounds))]
+        return slope
+
+    def last(y: Float64) -> float:
+        return float(y[n])
+
+    def last_slope(y: Float64) -> Float64:
+        return objective
+
+    found = minimize(
+        last,
+        np.r_[start, rise.at(start)[0].max()],
+        jac=last_slope,
+        constraints=[
+            NonlinearConstraint(ratios_below, 0, np.inf, jac=ratios_slope),
+            LinearConstraint(order, _APART, np.inf),
+        ],
+        method="SLSQP",
+        bounds=[(_LOWEST, _HIGHEST)] * n + [(None, None)],
+        options={"maxiter": 400, "ftol": 1e-8},
+    )
+    logits = np.asarray(found.x[:n])
+    worst = float(rise.at(logits)[0].max())
+    usable = math.isfinite(worst) and bool((np.diff(logits) > 0).all())
+    return Solution(logits, worst if usable else math.inf)
+
+
+class _Rise:
+    """Log ratios and their derivatives by complex step; the last point is remembered."""
+
+    def __init__(self, demands: Demands, n: int) -> None:
+        self._demands = demands
+        self._around = 1j * _TINY * np.vstack([np.zeros(n), np.eye(n)])
+        self._known: dict[bytes, tuple[Float64, Float64]] = {}
+
+    def at(self, x: Float64) -> tuple[Float64, Float64]:
+        key = x.tobytes()
+        if key not in self._known:
+            with np.errstate(all="ignore"):  # a trial step may break the order; it is rejected
+                values = self._demands.log_ratios(x + self._around)
+            self._known = {key: (values[0].real, values[1:].imag.T / _TINY)}
+        return self._known[key]

@@ -1,0 +1,126 @@
+"""Views: linear filters of the private increments, one compiled loop for each form of a decay.
+
+A strategy turns its measurement into private increments, an ordinary time series. Every view is a
+filter of them, so views can be added at will and cost no privacy. All arithmetic is float64 in a
+fixed order for each cell: the bytes do not depend on how a stream is cut into blocks.
+
+====================  =====================================  =========================
+decay                 state, floats a cell                   error for ever
+====================  =====================================  =========================
+Step                  none                                   none
+Running               1                                      random walk of roundings
+Exponential           1                                      bounded by the memory
+Polynomial            one for each of its exponentials       bounded by the memory
+Window(W)             min(W, steps so far) (doubling) + 2    bounded by 2 W roundings
+Custom                one for each weight                    bounded by the weights
+====================  =====================================  =========================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from tidegauge.strategies.decay import Custom, Decay, PoleDecay, Running, Step, Window
+from tidegauge.strategies.strategy import Float64, Int64, State
+
+__all__ = ["decode_views", "init_decoder"]
+
+_LANES = 16384  # cell-steps of one turn; their increments stay in the cache for every view
+_FIRST_ROWS = 256  # rows of a window's ring before it has to grow
+
+
+def init_decoder(views: Sequence[Decay], cells: int, buffers: int) -> State:
+    """The state of ``buffers`` decoder poles and of every view, before the first step."""
+    state: State = {"decoder": np.zeros((buffers, cells))}
+    for index, view in enumerate(views):
+        if isinstance(view, Window):
+            state[f"{index}.ring"] = np.zeros((min(view.steps, _FIRST_ROWS), cells))
+            state[f"{index}.sums"] = np.zeros((2, cells))
+        elif isinstance(view, Custom):
+            state[f"{index}.ring"] = np.zeros((len(view.taps), cells))
+        elif isinstance(view, Running):
+            state[f"{index}.sum"] = np.zeros(cells)
+        elif not isinstance(view, Step):
+            state[f"{index}.poles"] = np.zeros((len(view.poles[0]), cells))
+    return state
+
+
+def decode_views(
+    state: State,
+    views: Sequence[Decay],
+    measured: Int64,
+    first: int,
+    out: Float64,
+    *,
+    gaps: Float64,
+    weights: Float64,
+    unit: float,
+) -> None:
+    """Decode a block to increments by ``y = v unit - sum_j w_j q_j`` and filter it by every view.
+
+    Args:
+        state: From :func:`init_decoder`; changed in place, window rings are replaced as they grow.
+        views: As given to :func:`init_decoder`.
+        measured: Rows of the measurement in lattice units, shape (steps, cells), C-contiguous.
+        first: Index of the first step, from 0.
+        out: Written; shape (views, steps, cells), C-contiguous; in grains.
+        gaps: One minus each pole of the decoder's states, shape (buffers,); none: ``y = v unit``.
+        weights: Weight of each state, shape (buffers,).
+        unit: The lattice step in grains, a power of two.
+    """
+    from tidegauge.strategies import _kernels
+
+    steps, cells = measured.shape
+    rows = max(1, min(steps, _LANES // cells))
+    increments = np.empty((rows, cells))
+    for start in range(0, steps, rows):
+        stop = min(start + rows, steps)
+        block = increments[: stop - start]
+        _kernels.decode(measured[start:stop], state["decoder"], gaps, weights, unit, block)
+        for index, view in enumerate(views):
+            _filter(state, index, view, block, first + start, out[index, start:stop])
+
+
+def _filter(
+    state: State, index: int, view: Decay, increments: Float64, first: int, out: Float64
+) -> None:
+    """Write one view of one turn into ``out``, shape (steps, cells)."""
+    from tidegauge.strategies import _kernels
+
+    if isinstance(view, Step):
+        out[...] = increments
+    elif isinstance(view, Running):
+        _kernels.running(increments, state[f"{index}.sum"], out)
+    elif isinstance(view, Window):
+        ring = _grown(state, f"{index}.ring", min(view.steps, first + len(increments)), view.steps)
+        position = first % view.steps
+        _kernels.window(increments, ring, state[f"{index}.sums"], view.steps, position, out)
+    elif isinstance(view, Custom):
+        taps = _taps(view)
+        _kernels.finite(increments, state[f"{index}.ring"], taps, first % len(taps), out)
+    else:
+        gaps, weights = _poles(view)
+        _kernels.poles(increments, state[f"{index}.poles"], gaps, weights, out)
+
+
+def _grown(state: State, name: str, needed: int, most: int) -> Float64:
+    """The ring with at least ``needed`` rows; it doubles until it has ``most``."""
+    ring: Float64 = state[name]
+    if len(ring) < needed:
+        larger = np.zeros((min(most, max(needed, 2 * len(ring))), ring.shape[1]))
+        larger[: len(ring)] = ring
+        state[name] = ring = larger
+    return ring
+
+
+@lru_cache(maxsize=256)
+def _taps(view: Custom) -> Float64:
+    return view.taps
+
+
+@lru_cache(maxsize=256)
+def _poles(view: PoleDecay) -> tuple[Float64, Float64]:
+    return view.poles

@@ -1,0 +1,41 @@
+"""README and pages: every Python example runs, every link leads somewhere, no page is orphaned."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
+CODE = re.compile(r"```python\n(.*?)```", re.S)
+LINK = re.compile(r"\]\(([^)#]+)")
+
+
+def test_there_are_pages():
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files(page):
+    for target in LINK.findall(page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if CODE.search(p.read_text())], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_python_examples_run(page):
+    names = {}
+    for block in CODE.findall(page.read_text()):
+        exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/proofs/*.md")), ids=lambda p: p.name)
+def test_proof_pages_name_tests_that_exist(page):
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text())
+    assert named, "a proof page names the test that fails if the claim is false"
+    for path, function in named:
+        assert (ROOT / path).exists(), path
+        if function:
+            assert f"def {function}(" in (ROOT / path).read_text(), function

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from twins.python_blocks import distances, path
+
+from tidegauge.strategies.blocks.combinations import ALL, count_blocks, worst_count
+from tidegauge.strategies.strategy import Int64
+
+SHAPES = [(1,), (1, 2, 4, 8, 16), (1, 3, 9, 27), (1, 5, 10), (1, 4, 12, 60), (1, 19)]
+MODES = [(False, False), (True, False), (True, True)]
+SPANS = [ALL, 1, 2, 7, 24, 60, 150]
+STEPS = np.arange(1, 201)
+
+
+def _number(blocks: Int64) -> list[int]:
+    return [int(block) for block in blocks]
+
+
+@pytest.mark.parametrize("levels", SHAPES)
+@pytest.mark.parametrize(("signed", "opened"), MODES)
+def test_no_combination_takes_fewer_blocks(
+    levels: tuple[int, ...], signed: bool, opened: bool
+) -> None:
+    searched = {int(t): distances(int(t), levels, signed, opened) for t in STEPS}
+    for span in SPANS:
+        expected = [found[max(t - span, 0) if span else 0] for t, found in searched.items()]
+        assert expected == _number(count_blocks(levels, span, STEPS, signed, opened))
+
+
+@pytest.mark.parametrize("levels", SHAPES)
+@pytest.mark.parametrize(("signed", "opened"), MODES)
+def test_the_worst_count_is_the_largest_of_all_steps(
+    levels: tuple[int, ...], signed: bool, opened: bool
+) -> None:
+    for span in SPANS:
+        counts = count_blocks(levels, span, np.arange(1, 700), signed, opened)
+        for horizon in (1, 2, 3, 8, 59, 100, 699):
+            expected = int(counts[:horizon].max())
+            assert expected == worst_count(levels, span, horizon, signed, opened)
+
+
+def test_a_sum_one_step_short_of_a_block_needs_an_open_block() -> None:
+    step = np.array([26])
+    assert _number(count_blocks((1, 3, 9, 27), ALL, step, True, True)) == [2]
+    assert _number(count_blocks((1, 3, 9, 27), ALL, step, True, False)) == [6]
+    assert _number(count_blocks((1, 3, 9, 27), ALL, step, False, False)) == [6]
+
+
+def test_only_the_steps_own_block_measures_a_single_step() -> None:
+    for signed, opened in MODES:
+        assert {1} == set(_number(count_blocks((1, 4, 12), 1, STEPS, signed, opened)))
+
+
+@pytest.mark.parametrize(("signed", "opened"), MODES)
+def test_paths_of_the_plain_twin_are_as_short(signed: bool, opened: bool) -> None:
+    levels = (1, 4, 12)
+    for span in SPANS:
+        expected = [len(path(int(t), span, levels, signed, opened)) for t in STEPS]
+        assert expected == _number(count_blocks(levels, span, STEPS, signed, opened))
+
+
+def test_counts_of_a_window_repeat_with_the_largest_block() -> None:
+    phase = np.arange(1024, 1024 + 135)
+    near = count_blocks((1, 9, 135), 1024, phase, True, True)
+    far = count_blocks((1, 9, 135), 1024, phase + 135 * 10**9, True, True)
+    assert _number(near) == _number(far)
+    assert max(_number(near)) == worst_count((1, 9, 135), 1024, 1 << 38, True, True)

@@ -1,0 +1,135 @@
+"""The compiled loops of the block strategies against plain Python, byte for byte."""
+
+import numpy as np
+import pytest
+from twins.python_blocks import block_numbers, block_totals, completing, path, rows
+
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.decay import Decay, Running, Step, Window
+from tidegauge.strategies.strategy import Int64
+
+CASES = [
+    OpenBlocks((1,), (Running(), Window(5))),
+    OpenBlocks((1, 3, 9), (Running(),)),
+    OpenBlocks((1, 4, 12), (Window(30), Running(), Window(2)), lattice_bits=3),
+]
+STEPS = 60
+
+
+def _spans(views: tuple[Decay, ...]) -> list[int]:
+    return [view.steps if isinstance(view, Window) else 0 for view in views]
+
+
+def _stream(cells: int, bits: int = 40) -> Int64:
+    source = np.random.Generator(np.random.PCG64(5))
+    return source.integers(-(1 << bits), 1 << bits, (STEPS, cells))
+
+
+@pytest.mark.parametrize("strategy", CASES)
+@pytest.mark.parametrize("cells", [1, 5])
+def test_the_noise_of_the_rows_is_that_of_their_blocks(strategy: OpenBlocks, cells: int) -> None:
+    numbers = block_numbers(strategy.levels, 0, STEPS)
+    draws = np.random.Generator(np.random.PCG64(6)).integers(
+        -(1 << 62), 1 << 62, (len(numbers), cells)
+    )
+    expected = rows(
+        dict(zip(numbers, draws, strict=True)), strategy.levels, _spans(strategy.views), 0, STEPS
+    )
+    mixed = strategy.mix(strategy.init_noise(cells), draws, 0, STEPS)
+    assert expected.tobytes() == mixed.tobytes()
+
+
+@pytest.mark.parametrize("strategy", CASES)
+def test_blocks_draw_when_their_parents_open(strategy: OpenBlocks) -> None:
+    for first, steps in ((0, STEPS), (0, 1), (7, 6), (11, 1), (12, 30)):
+        expected = [
+            ((index + 1) * strategy.levels[level] - 1) * 64 + level
+            for level, index in block_numbers(strategy.levels, first, steps)
+        ]
+        assert expected == strategy.noise_coordinates(first, steps).tolist()
+
+
+@pytest.mark.parametrize("cuts", [range(1, STEPS + 1), [17, 18, 40, STEPS], [0, 31, 31, STEPS]])
+@pytest.mark.parametrize("strategy", CASES)
+def test_cuts_leave_no_trace_in_the_noise(strategy: OpenBlocks, cuts: list[int]) -> None:
+    numbers = strategy.noise_coordinates(0, STEPS)
+    draws = np.random.Generator(np.random.PCG64(7)).integers(-100, 100, (len(numbers), 2))
+    by_number = dict(zip(numbers.tolist(), draws, strict=True))
+    whole = strategy.mix(strategy.init_noise(2), draws, 0, STEPS)
+    state, first, parts, drawn = strategy.init_noise(2), 0, [], []
+    for cut in cuts:
+        fresh = strategy.noise_coordinates(first, cut - first).tolist()
+        drawn += fresh
+        values = np.array([by_number[n] for n in fresh], np.int64).reshape(-1, 2)
+        state = {name: array.copy() for name, array in state.items()}
+        parts.append(strategy.mix(state, values, first, cut - first))
+        first = cut
+    assert whole.tobytes() == np.concatenate(parts).tobytes()
+    assert sorted(numbers.tolist()) == sorted(drawn)
+
+
+@pytest.mark.parametrize("strategy", CASES)
+@pytest.mark.parametrize("cells", [1, 5])
+def test_rows_are_the_exact_totals_of_blocks_and_views(strategy: OpenBlocks, cells: int) -> None:
+    x = _stream(cells, 20)
+    expected = rows(
+        block_totals(x, strategy.levels), strategy.levels, _spans(strategy.views), 0, STEPS
+    )
+    encoded = strategy.encode(strategy.init_encoder(cells), x, 0)
+    assert (expected << strategy.lattice_bits).tobytes() == encoded.tobytes()
+
+
+@pytest.mark.parametrize(
+    "strategy", [Blocks((1, 4, 12)), Blocks((1, 3, 9, 27), lattice_bits=2), Blocks.base(2, 60)]
+)
+@pytest.mark.parametrize("cells", [1, 5])
+def test_views_are_sums_of_the_noisy_blocks_of_their_paths(strategy: Blocks, cells: int) -> None:
+    views: list[Decay] = [Running(), Step(), Window(7), Window(40), Window(500)]
+    numbers = [block for t in range(1, STEPS + 1) for block in completing(strategy.levels, t)]
+    measured = np.random.Generator(np.random.PCG64(8)).integers(
+        -(1 << 40), 1 << 40, (len(numbers), cells)
+    )
+    values = dict(zip(numbers, measured, strict=True))
+    out = np.empty((len(views), STEPS, cells))
+    strategy.decode(strategy.init_decoder(views, cells), views, measured, 0, out)
+    for place, view in enumerate(views):
+        span = view.steps if isinstance(view, Window) else int(isinstance(view, Step))
+        for t in range(1, STEPS + 1):
+            blocks = path(t, span, strategy.levels, strategy.signed, False)
+            expected = np.zeros(cells, np.int64)
+            for level, index, sign in blocks:
+                expected += sign * values[level, index]
+            assert (expected * 0.5**strategy.lattice_bits).tobytes() == out[place, t - 1].tobytes()
+
+
+def test_totals_above_the_largest_are_clamped() -> None:
+    strategy = OpenBlocks((1, 2), (Window(3),), lattice_bits=10)
+    largest = strategy.largest_total
+    assert largest * int(strategy.absolute_gain) << 10 <= 1 << 62
+    x = np.array([[2 * largest], [-(1 << 63)], [largest + 1]])
+    clamped = np.clip(x, -largest, largest)
+    encoded = strategy.encode(strategy.init_encoder(1), x, 0)
+    assert strategy.encode(strategy.init_encoder(1), clamped, 0).tobytes() == encoded.tobytes()
+
+
+def test_memory_does_not_grow_with_the_stream() -> None:
+    completed = Blocks((1, 4, 12))
+    strategy = OpenBlocks((1, 4, 12), (Running(), Window(30)))
+    public, private = completed.init_decoder([Running(), Window(9)], 1), strategy.init_encoder(1)
+    noise = strategy.init_noise(1)
+    sizes = None
+    for first in range(0, 9600, 960):
+        x = np.ones((960, 1), np.int64)
+        completed.decode(
+            public,
+            [Running(), Window(9)],
+            completed.encode(completed.init_encoder(1), x, first),
+            first,
+            np.empty((2, 960, 1)),
+        )
+        strategy.encode(private, x, first)
+        draws = np.zeros((len(strategy.noise_coordinates(first, 960)), 1), np.int64)
+        strategy.mix(noise, draws, first, 960)
+        now = [array.size for state in (public, private, noise) for array in state.values()]
+        assert sizes is None or sizes == now
+        sizes = now

@@ -1,0 +1,120 @@
+"""Lower bounds against nuclear norms of dense matrices, closed forms and published tables."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.linalg import toeplitz
+from scipy.special import ellipk
+
+from tidegauge.errors import InvalidParameter
+from tidegauge.strategies.bounds import lower_bound, worst_step
+from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+
+
+def nuclear(decay, steps):
+    column = decay.weights(steps)
+    matrix = toeplitz(column, np.r_[column[0], np.zeros(steps - 1)])
+    return np.linalg.svd(matrix, compute_uv=False).sum() / steps
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 31, 32, 33, 400])
+def test_the_bound_of_a_running_sum_is_its_nuclear_norm(steps):
+    assert lower_bound(Running(), steps) == pytest.approx(nuclear(Running(), steps), rel=1e-12)
+
+
+@pytest.mark.parametrize("half_life", [250, 1e4, 1e9])
+def test_the_bound_of_a_half_life_beyond_the_horizon_is_its_nuclear_norm(half_life):
+    decay = Exponential(half_life=half_life)
+    assert lower_bound(decay, 300) == pytest.approx(nuclear(decay, 300), rel=1e-9)
+
+
+def test_a_window_as_long_as_the_stream_is_a_running_sum():
+    assert lower_bound(Window(100), 100) == lower_bound(Running(), 100)
+    assert lower_bound(Window(1 << 40), 100) == lower_bound(Running(), 100)
+    assert lower_bound(Window(99), 100) == lower_bound(Window(99))
+
+
+@pytest.mark.parametrize(
+    ("decay", "nearness"),
+    [
+        (Window(4), 0.007),
+        (Exponential(half_life=5), 0.006),
+        (Polynomial(1.5), 2e-3),
+        (Polynomial(2), 2e-3),
+        (Custom([1, -0.5, 0.25, 3]), 0.01),
+        (Custom([0, 0, 1, 1]), 0.01),
+    ],
+)
+def test_a_bound_for_ever_is_the_limit_of_nuclear_norms(decay, nearness):
+    short, long = nuclear(decay, 128), nuclear(decay, 512)
+    bound = lower_bound(decay)
+    assert long == pytest.approx(bound, rel=nearness)
+    assert abs(long - bound) < 0.5 * abs(short - bound)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "bound"), [(8, 2.471), (12, 3.350), (14, 3.791), (16, 4.232), (20, 5.115)]
+)
+def test_running_bounds_are_the_published_ones(exponent, bound):
+    assert lower_bound(Running(), 1 << exponent) == pytest.approx(bound, abs=6e-4)
+
+
+@pytest.mark.parametrize(("steps", "bound"), [(32, 2.394), (256, 3.237), (1024, 3.799)])
+def test_window_bounds_are_the_published_ones(steps, bound):
+    assert lower_bound(Window(steps)) == pytest.approx(bound, abs=6e-4)
+
+
+@pytest.mark.parametrize("exponent", [21, 24, 30, 40])
+def test_a_long_running_sum_has_its_asymptotic_bound(exponent):
+    steps = 1 << exponent
+    asymptotic = (math.log(8 * steps + 4) + np.euler_gamma - math.log(math.pi / 2)) / math.pi
+    assert lower_bound(Running(), steps) == pytest.approx(asymptotic, rel=3e-7)
+
+
+def test_the_sum_over_modes_and_its_integral_agree():
+    steps = 100_000
+    j = np.arange(1, steps + 1)
+    every_mode = (0.5 / np.sin((2 * j - 1) * np.pi / (4 * steps + 2))).sum() / steps
+    assert lower_bound(Running(), steps) == pytest.approx(every_mode, rel=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.9, 0.5, 0.1, 1e-3, 1e-6])
+def test_the_bound_of_an_exponential_is_an_elliptic_integral(gap):
+    decay = Exponential(factor=1 - gap)
+    expected = 2 / math.pi * ellipk((1 - decay.gap) ** 2)
+    assert lower_bound(decay) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 24, 168, 1000])
+def test_a_custom_of_ones_has_the_bound_of_the_window(steps):
+    assert lower_bound(Custom(np.ones(steps))) == pytest.approx(
+        lower_bound(Window(steps)), rel=2e-6
+    )
+
+
+def test_the_bound_scales_with_the_weights_and_ignores_delay():
+    bound = lower_bound(Custom([3, 1, 2]))
+    assert lower_bound(Custom([6, 2, 4])) == pytest.approx(2 * bound, rel=1e-12)
+    assert lower_bound(Custom([0, 0, 3, 1, 2])) == pytest.approx(bound, rel=1e-9)
+
+
+def test_a_step_can_be_no_better_than_its_noise():
+    assert lower_bound(Step()) == 1.0
+    assert lower_bound(Window(1)) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_views_are_judged_where_they_are_worst():
+    assert worst_step(Running(), 10) == 10
+    assert worst_step(Window(10), 10) == 10
+    assert worst_step(Window(9), 10) is None
+    assert worst_step(Exponential(half_life=100), 10) == 10
+    assert worst_step(Exponential(half_life=1), 10) is None
+    assert worst_step(Polynomial(1), 10) is None
+    assert worst_step(Window(9), None) is None
+
+
+@pytest.mark.parametrize("horizon", [None, 0, -1, 1.5, "8760", True])
+def test_a_running_sum_needs_a_horizon(horizon):
+    with pytest.raises(InvalidParameter, match="number of steps"):
+        lower_bound(Running(), horizon)

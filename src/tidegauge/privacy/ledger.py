@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from tidegauge.checks import exact, shown
@@ -255,6 +256,7 @@ def _settled(kinds: set[type[Cost]]) -> Currency:
     return Currency.EPSILON if kinds == {PureCost} else Currency.RHO
 
 
+@lru_cache(maxsize=64)
 def _capacity(guarantee: Guarantee, currency: Currency) -> Fraction:
     """How much of a currency a guarantee allows, rounded down."""
     match guarantee:

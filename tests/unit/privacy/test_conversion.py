@@ -35,7 +35,7 @@ from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.rounding import ceil_decimal
 
 EPSILONS = [1e-6, 1e-3, 0.1, 1, 10, 100]
-DELTAS = [0.5, 1e-3, 1e-12, 1e-15, 1e-300]
+DELTAS = [0.999, 0.5, 1e-3, 1e-12, 1e-15, 1e-300]
 
 
 def log_delta(mu, epsilon, tail=1):

@@ -95,3 +95,9 @@ def test_words_speak_of_the_fact_that_they_are_given():
 @pytest.mark.parametrize("value", [Fraction(1, 3), 2 / 3, 1e-12, 123456.7, 9.999999, 0.9999, 1e300])
 def test_numbers_for_reading_are_rounded_up(value):
     assert value <= Fraction(rounded_up(value)) <= Fraction(value) * Fraction(101, 100)
+
+
+def test_short_numbers_are_shown_as_they_are_and_huge_odds_as_powers():
+    assert rounded_up(Fraction(123456, 10**6)) == "0.123456"
+    assert rounded_up(1000) == "1000"
+    assert "a factor of e^50." in PureDP(50).in_words()

@@ -4,6 +4,7 @@ import math
 import pickle
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
@@ -15,6 +16,7 @@ from tidegauge.privacy import ledger as ledger_module
 from tidegauge.privacy.conversion import (
     epsilon_from_mu,
     epsilon_from_rho,
+    gaussian_delta,
     mu_from_epsilon_delta,
     mu_from_pure,
     rho_from_epsilon_delta,
@@ -343,3 +345,38 @@ def test_what_is_left_is_never_negative_and_the_spend_never_above_the_promise(
     if type(total) is type(guarantee):
         for name, spent in vars(total).items():
             assert spent <= getattr(guarantee, name)
+
+
+@given(st.lists(st.floats(1e-4, 5), min_size=2, max_size=6))
+def test_pure_gauges_divided_further_never_cost_more(parts):
+    whole = sum(Fraction(repr(part)) for part in parts)
+    apart = sum(mu_from_pure(part) ** 2 for part in parts)
+    assert apart <= mu_from_pure(whole) ** 2 * (1 + Fraction(1, 10**9))
+
+
+def adaptive_losses(first, second_if_low, second_if_high, count):
+    """ln P/Q under Q of two Gaussian coordinates, the second shift chosen from the first output."""
+    z = np.random.default_rng(7).normal(size=(2, count))
+    second = np.where(z[0] < 0.3, second_if_low, second_if_high)
+    return first * z[0] - first**2 / 2 + second * z[1] - second**2 / 2, first**2 + second**2
+
+
+def delta_of(losses, epsilon):
+    """E_Q (P/Q - e^epsilon)_+ and four standard errors."""
+    gain = np.maximum(np.exp(losses) - math.exp(epsilon), 0)
+    return gain.mean(), 4 * gain.std() / math.sqrt(len(gain))
+
+
+@pytest.mark.statistical
+def test_adaptive_gaussian_shifts_stay_on_the_curve():
+    count = 400_000
+    losses, squares = adaptive_losses(0.6, 0.8, -0.8, count)
+    assert np.allclose(squares, 1)
+    for epsilon in (0, 0.5, 1, 2):
+        delta, error = delta_of(losses, epsilon)
+        assert abs(delta - gaussian_delta(1, epsilon)) <= error
+    # twin: the bound holds on average only, not on every path
+    losses, squares = adaptive_losses(0.6, 0.0, 1.29, count)
+    assert squares.mean() <= 1
+    delta, error = delta_of(losses, 2)
+    assert delta - error > gaussian_delta(1, 2)

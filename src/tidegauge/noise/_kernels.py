@@ -186,7 +186,7 @@ def discrete_laplace(words, values, start, lanes, pending, negative, tables, gui
         total = np.int64(0)
         for d in range(digits + 1):
             u = words[i, d + 1]
-            k = np.int64(guides[d, np.int64(u >> np.uint32(24))])
+            k = np.int64(guides[d, np.int64(u >> np.uint32(22))])
             while u > tables[d, k]:
                 k += 1
             # the last symbol of a full digit takes all the rest: nothing to decide there

@@ -28,7 +28,7 @@ __all__ = ["DiscreteLaplace"]
 
 _SMALLEST, _LARGEST = Fraction(1, 512), Fraction(1 << 50)
 _BITS = 32
-_GUIDE_BITS = 8
+_GUIDE_BITS = 10
 
 UInt64 = NDArray[np.uint64]
 Int64 = NDArray[np.int64]
@@ -113,7 +113,7 @@ def _tables(scale: Fraction, digits: int) -> Tables:
     lists = [[*floors(part, _BITS), full] for part in parts]
     lists.append(floors(thresholds.geometric(256**digits / scale), _BITS))
     tables = np.full((digits + 1, max(256, *map(len, lists))), full, dtype=np.uint32)
-    guides = np.empty((digits + 1, 1 << _GUIDE_BITS), dtype=np.int64)
+    guides = np.empty((digits + 1, 1 << _GUIDE_BITS), dtype=np.int16)
     for row, entries in enumerate(lists):
         table, guides[row] = guided(entries, _BITS, _GUIDE_BITS)
         tables[row, : len(table)] = table

@@ -137,9 +137,11 @@ def rounded_gaussian(words, values, start, lanes, pending, table, guide, shift, 
         a = words[i, 0]
         b = words[i, 1]
         u = a >> U(16)
-        x = guide[np.int64(u >> U(38))]
+        x = guide[np.int64(u >> U(37))]
         while u > table[x]:
             x += 1
+        while x > 0 and u <= table[x - 1]:
+            x -= 1
         undecided = u == table[x]
         rejected = False
         y = b >> U(24)
@@ -189,6 +191,8 @@ def discrete_laplace(words, values, start, lanes, pending, negative, tables, gui
             k = np.int64(guides[d, np.int64(u >> np.uint32(22))])
             while u > tables[d, k]:
                 k += 1
+            while k > 0 and u <= tables[d, k - 1]:
+                k -= 1
             # the last symbol of a full digit takes all the rest: nothing to decide there
             undecided |= (u == tables[d, k]) and (d == digits or k < 255)
             total += k << np.int64(8 * d)

@@ -32,11 +32,11 @@ __all__ = ["RoundedGaussian"]
 
 _SMALLEST, _LARGEST = Fraction(1, 16), Fraction(1 << 55)
 _TABLE_BITS = 48
-_GUIDE_BITS = 10
+_GUIDE_BITS = 11
 
 UInt64 = NDArray[np.uint64]
 Int64 = NDArray[np.int64]
-Tables = tuple[UInt64, Int64]
+Tables = tuple[UInt64, NDArray[np.int16]]
 
 
 @final
@@ -125,7 +125,7 @@ class RoundedGaussian(Law):
 
 @lru_cache(maxsize=64)
 def _tables(base: Fraction) -> Tables:
-    """Return floor(2**48 F) up to its largest value, and where to start for each 10 first bits."""
+    """Return floor(2**48 F) up to its largest value, and where to start, by leading bits."""
     entries = floors(thresholds.half_gaussian(base), _TABLE_BITS)
     table, guide = guided(entries, _TABLE_BITS, _GUIDE_BITS)
     assert 7 * len(table) < base * base  # exponents of acceptance stay below 1/7, as proved
@@ -133,11 +133,12 @@ def _tables(base: Fraction) -> Tables:
 
 
 def guided(entries: list[int], bits: int, guide_bits: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return entries up to the first 2**bits - 1 and the first possible index by leading bits."""
+    """Return entries up to the first 2**bits - 1, and an index near a word by its leading bits."""
     entries = entries[: entries.index((1 << bits) - 1) + 1]
     table = np.array(entries, dtype=np.uint64)
     starts = np.arange(1 << guide_bits, dtype=np.uint64) << np.uint64(bits - guide_bits)
-    return table, np.searchsorted(table, starts).astype(np.int64)
+    middles = starts + np.uint64(1 << (bits - guide_bits - 1))
+    return table, np.searchsorted(table, middles).astype(np.int16)
 
 
 def check_scale(scale: Any, low: Fraction, high: Fraction, low_name: str, high_name: str) -> None:

@@ -32,7 +32,7 @@ _GUIDE_BITS = 10
 
 UInt64 = NDArray[np.uint64]
 Int64 = NDArray[np.int64]
-Tables = tuple[np.uint32, NDArray[np.uint32], Int64]
+Tables = tuple[np.uint32, NDArray[np.uint32], NDArray[np.int16]]
 
 
 @final

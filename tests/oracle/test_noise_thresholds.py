@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tidegauge.noise import thresholds
-from tidegauge.noise.gaussian import RoundedGaussian, guided
+from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.intervals import exp_bracket, floors
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.law import guided
 
 
 def real(x):

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.noise import resolver, thresholds
-from tidegauge.noise.gaussian import check_scale, guided
 from tidegauge.noise.intervals import floors
-from tidegauge.noise.law import Law
+from tidegauge.noise.law import Law, check_scale, guided
 from tidegauge.noise.resolver import Tape
 
 __all__ = ["DiscreteLaplace"]

@@ -58,7 +58,7 @@ def test_kernel_equals_the_resolver_on_every_lane_that_it_decides(law):
 
 
 def test_narrow_margins_would_be_noticed():
-    """The mutant: without margins, lanes that are open are decided, and about half of them wrong."""
+    """The mutant: without margins, open lanes are decided, about half of them wrong."""
     law = RoundedGaussian(Fraction(1000))
     rng = np.random.default_rng(8)
     words = rng.integers(0, 1 << 64, (120, 2), dtype=np.uint64)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tidegauge.noise import thresholds
-from tidegauge.noise.gaussian import RoundedGaussian, guided
+from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.intervals import exp_bracket, floors
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.law import guided
 
 
 def real(x):
@@ -119,19 +120,19 @@ def test_laplace_tables_are_the_floors_of_the_exact_thresholds(scale):
 
 
 @pytest.mark.parametrize("scale", [Fraction(5), Fraction(99), Fraction(10**9, 7)], ids=str)
-def test_guide_starts_at_the_first_entry_that_the_leading_bits_allow(scale):
+def test_guide_starts_where_the_middle_of_its_cell_ends(scale):
     table, guide = RoundedGaussian(scale)._tables
     entries = table.tolist()
     for lead, start in enumerate(guide.tolist()):
-        first = lead << 38
-        assert all(entry < first for entry in entries[:start])
-        assert entries[start] >= first
+        middle = lead << 37 | 1 << 36
+        assert all(entry < middle for entry in entries[:start])
+        assert entries[start] >= middle
 
 
 def test_guided_stops_at_the_first_entry_that_no_word_exceeds():
     table, guide = guided([3, 9, 15, 15], 4, 2)
     assert table.tolist() == [3, 9, 15]
-    assert guide.tolist() == [0, 1, 1, 2]
+    assert guide.tolist() == [0, 1, 2, 2]
 
 
 def test_floors_refine_until_each_floor_is_certain():

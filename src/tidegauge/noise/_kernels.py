@@ -19,6 +19,12 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+Int16 = NDArray[np.int16]
+UInt32 = NDArray[np.uint32]
+UInt64 = NDArray[np.uint64]
 
 U = np.uint64
 BELOW = U((1 << 25) + (1 << 22))
@@ -49,7 +55,9 @@ high_product: Any = intrinsic(_high_product)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def number_range(coordinates, cells, start, stop, blocks, out):  # type: ignore[no-untyped-def]  # compiled
+def number_range(
+    coordinates: Int64, cells: int, start: int, stop: int, blocks: int, out: UInt64
+) -> None:
     """Write the AES inputs of the first attempt of lanes ``start .. stop - 1``."""
     row = start // cells
     cell = start - row * cells
@@ -73,7 +81,9 @@ def number_range(coordinates, cells, start, stop, blocks, out):  # type: ignore[
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def number_lanes(coordinates, cells, lanes, attempt, blocks, out):  # type: ignore[no-untyped-def]  # compiled
+def number_lanes(
+    coordinates: Int64, cells: int, lanes: Int64, attempt: int, blocks: int, out: UInt64
+) -> None:
     """Write the AES inputs of one attempt of the listed lanes."""
     n = 0
     for lane in lanes:
@@ -86,12 +96,12 @@ def number_lanes(coordinates, cells, lanes, attempt, blocks, out):  # type: igno
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def same_key_until(inputs, start, cell_bits, coordinate_bits):  # type: ignore[no-untyped-def]  # compiled
+def same_key_until(inputs: UInt64, start: int, cell_bits: int, coordinate_bits: int) -> int:
     """Return the end of the run of inputs that share the key range of input ``start``."""
     shift_cell, shift_coordinate = U(cell_bits), U(coordinate_bits + 20)
     cell = inputs[start, 0] >> shift_cell
     coordinate = inputs[start, 1] >> shift_coordinate
-    stop = inputs.shape[0]
+    stop = len(inputs)
     for first in range(start, stop, 1024):
         last = min(first + 1024, stop)
         different = U(0)
@@ -109,7 +119,7 @@ def same_key_until(inputs, start, cell_bits, coordinate_bits):  # type: ignore[n
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def exp_minus(x):  # type: ignore[no-untyped-def]  # compiled
+def exp_minus(x: np.uint64) -> Any:
     """2**64 exp(-x / 2**64) for x < 2**64 / 7, off by less than 2**15."""
     r = FACTORIAL[9]
     for n in range(8, -1, -1):
@@ -118,7 +128,17 @@ def exp_minus(x):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def rounded_gaussian(words, values, start, lanes, pending, table, guide, shift, inverse):  # type: ignore[no-untyped-def]  # compiled
+def rounded_gaussian(
+    words: UInt64,
+    values: Int64,
+    start: int,
+    lanes: Int64,
+    pending: Int64,
+    table: UInt64,
+    guide: Int16,
+    shift: int,
+    inverse: np.uint64,
+) -> int:
     """One attempt of round(+-2**shift (x + y)), x from the table, y uniform in [0, 1).
 
     First word: 48 bits for x, 16 for acceptance. Second: 40 for y, 1 sign, 23 for acceptance.
@@ -137,9 +157,11 @@ def rounded_gaussian(words, values, start, lanes, pending, table, guide, shift, 
         a = words[i, 0]
         b = words[i, 1]
         u = a >> U(16)
-        x = guide[np.int64(u >> U(38))]
+        x = guide[np.int64(u >> U(37))]
         while u > table[x]:
             x += 1
+        while x > 0 and u <= table[x - 1]:
+            x -= 1
         undecided = u == table[x]
         rejected = False
         y = b >> U(24)
@@ -173,7 +195,17 @@ def rounded_gaussian(words, values, start, lanes, pending, table, guide, shift, 
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def discrete_laplace(words, values, start, lanes, pending, negative, tables, guides, digits):  # type: ignore[no-untyped-def]  # compiled
+def discrete_laplace(
+    words: UInt32,
+    values: Int64,
+    start: int,
+    lanes: Int64,
+    pending: Int64,
+    negative: np.uint32,
+    tables: UInt32,
+    guides: Int16,
+    digits: int,
+) -> int:
     """-1 - G or G: a sign, ``digits`` base-256 digits of G and its top, 32 bits for each."""
     listed = lanes.shape[0] > 0
     n = 0
@@ -186,9 +218,11 @@ def discrete_laplace(words, values, start, lanes, pending, negative, tables, gui
         total = np.int64(0)
         for d in range(digits + 1):
             u = words[i, d + 1]
-            k = np.int64(guides[d, np.int64(u >> np.uint32(24))])
+            k = np.int64(guides[d, np.int64(u >> np.uint32(22))])
             while u > tables[d, k]:
                 k += 1
+            while k > 0 and u <= tables[d, k - 1]:
+                k -= 1
             # the last symbol of a full digit takes all the rest: nothing to decide there
             undecided |= (u == tables[d, k]) and (d == digits or k < 255)
             total += k << np.int64(8 * d)

@@ -16,27 +16,25 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.checks import shown
-from tidegauge.errors import InvalidParameter
 from tidegauge.noise import resolver, thresholds
 from tidegauge.noise.intervals import floors
-from tidegauge.noise.law import Law
+from tidegauge.noise.law import Law, check_scale, guided
 from tidegauge.noise.resolver import Tape
 
 __all__ = ["LARGEST_SCALE", "LEAST_SCALE", "RoundedGaussian"]
 
 LEAST_SCALE, LARGEST_SCALE = Fraction(1, 16), Fraction(1 << 55)
 _TABLE_BITS = 48
-_GUIDE_BITS = 10
+_GUIDE_BITS = 11
 
 UInt64 = NDArray[np.uint64]
 Int64 = NDArray[np.int64]
-Tables = tuple[UInt64, Int64]
+Tables = tuple[UInt64, NDArray[np.int16]]
 
 
 @final
@@ -125,30 +123,8 @@ class RoundedGaussian(Law):
 
 @lru_cache(maxsize=64)
 def _tables(base: Fraction) -> Tables:
-    """Return floor(2**48 F) up to its largest value, and where to start for each 10 first bits."""
+    """Return floor(2**48 F) up to its largest value, and where to start, by leading bits."""
     entries = floors(thresholds.half_gaussian(base), _TABLE_BITS)
     table, guide = guided(entries, _TABLE_BITS, _GUIDE_BITS)
     assert 7 * len(table) < base * base  # exponents of acceptance stay below 1/7, as proved
     return table, guide
-
-
-def guided(entries: list[int], bits: int, guide_bits: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return entries up to the first 2**bits - 1 and the first possible index by leading bits."""
-    entries = entries[: entries.index((1 << bits) - 1) + 1]
-    table = np.array(entries, dtype=np.uint64)
-    starts = np.arange(1 << guide_bits, dtype=np.uint64) << np.uint64(bits - guide_bits)
-    return table, np.searchsorted(table, starts).astype(np.int64)
-
-
-def check_scale(scale: Any, low: Fraction, high: Fraction, low_name: str, high_name: str) -> None:
-    """Refuse a scale that is not an exact number in the range."""
-    if isinstance(scale, bool) or not isinstance(scale, (int, Fraction)):
-        raise InvalidParameter(
-            f"Expected scale to be a Fraction, got {shown(scale)}. A rounded scale would not be "
-            "the one that was proved. Convert it, rounding up."
-        )
-    if not low <= scale <= high:
-        raise InvalidParameter(
-            f"Expected scale in [{low_name}, {high_name}], got {shown(scale)}. A smaller one hides "
-            "nothing, a larger one could overflow int64. Change epsilon or the lattice."
-        )

@@ -19,20 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.noise import resolver, thresholds
-from tidegauge.noise.gaussian import check_scale, guided
 from tidegauge.noise.intervals import floors
-from tidegauge.noise.law import Law
+from tidegauge.noise.law import Law, check_scale, guided
 from tidegauge.noise.resolver import Tape
 
 __all__ = ["DiscreteLaplace"]
 
 _SMALLEST, _LARGEST = Fraction(1, 512), Fraction(1 << 50)
 _BITS = 32
-_GUIDE_BITS = 8
+_GUIDE_BITS = 10
 
 UInt64 = NDArray[np.uint64]
 Int64 = NDArray[np.int64]
-Tables = tuple[np.uint32, NDArray[np.uint32], Int64]
+Tables = tuple[np.uint32, NDArray[np.uint32], NDArray[np.int16]]
 
 
 @final
@@ -113,7 +112,7 @@ def _tables(scale: Fraction, digits: int) -> Tables:
     lists = [[*floors(part, _BITS), full] for part in parts]
     lists.append(floors(thresholds.geometric(256**digits / scale), _BITS))
     tables = np.full((digits + 1, max(256, *map(len, lists))), full, dtype=np.uint32)
-    guides = np.empty((digits + 1, 1 << _GUIDE_BITS), dtype=np.int64)
+    guides = np.empty((digits + 1, 1 << _GUIDE_BITS), dtype=np.int16)
     for row, entries in enumerate(lists):
         table, guides[row] = guided(entries, _BITS, _GUIDE_BITS)
         tables[row, : len(table)] = table

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.noise.randomness import Words
 from tidegauge.noise.resolver import Tape
 
-__all__ = ["Law"]
+__all__ = ["Law", "check_scale", "guided"]
 
 Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
@@ -99,7 +100,15 @@ class Law(ABC):
         raise ArithmeticError("65536 attempts of one draw were rejected: the words are broken")
 
     def draw(self, words: Words, coordinates: Int64, cells: int) -> Int64:
-        """Return independent draws, shape (rows, cells), lattice units (see ``add``)."""
+        """Return independent draws, shape (rows, cells), lattice units (see ``add``).
+
+        Examples:
+            >>> from tidegauge.noise.gaussian import RoundedGaussian
+            >>> from tidegauge.noise.randomness import open_words
+            >>> words = open_words("example", "rounded gaussian", Fraction(1000))
+            >>> RoundedGaussian(Fraction(1000)).draw(words, np.array([0, 64]), cells=3).shape
+            (2, 3)
+        """
         values = np.zeros((len(coordinates), cells), dtype=np.int64)
         self.add(words, values, coordinates)
         return values
@@ -200,3 +209,26 @@ def _check(values: Any, coordinates: Any) -> None:
             "Expected coordinates in [0, 2**44), got one outside. Its words would be those of "
             "another coordinate. End the stream before step 2**38."
         )
+
+
+def check_scale(scale: Any, low: Fraction, high: Fraction, low_name: str, high_name: str) -> None:
+    """Refuse a scale that is not an exact number in the range."""
+    if isinstance(scale, bool) or not isinstance(scale, (int, Fraction)):
+        raise InvalidParameter(
+            f"Expected scale to be a Fraction, got {shown(scale)}. A rounded scale would not be "
+            "the one that was proved. Convert it, rounding up."
+        )
+    if not low <= scale <= high:
+        raise InvalidParameter(
+            f"Expected scale in [{low_name}, {high_name}], got {shown(scale)}. A smaller one hides "
+            "nothing, a larger one could overflow int64. Change epsilon or the lattice."
+        )
+
+
+def guided(entries: list[int], bits: int, guide_bits: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return entries up to the first 2**bits - 1, and an index near a word by its leading bits."""
+    entries = entries[: entries.index((1 << bits) - 1) + 1]
+    table = np.array(entries, dtype=np.uint64)
+    starts = np.arange(1 << guide_bits, dtype=np.uint64) << np.uint64(bits - guide_bits)
+    middles = starts + np.uint64(1 << (bits - guide_bits - 1))
+    return table, np.searchsorted(table, middles).astype(np.int16)

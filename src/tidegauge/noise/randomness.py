@@ -46,7 +46,7 @@ def _note_fork() -> None:
     _forks += 1
 
 
-if hasattr(os, "register_at_fork"):  # where processes can fork
+if hasattr(os, "register_at_fork"):  # pragma: no branch  # absent where nothing can fork
     os.register_at_fork(after_in_child=_note_fork)
 
 

@@ -3,7 +3,7 @@ r"""The exact resolver: a whole attempt in plain integers, for words that a kern
 A uniform is a real number of [0, 1) whose first bits are a lane's own words. When they do not
 decide a comparison, the *same* uniform goes on with further blocks of the same (cell, coordinate,
 attempt): nothing is redrawn, so the law is exactly the one of infinitely many bits. An attempt has
-at least 13 further blocks of 128 bits; needing more has probability below 2**-1000.
+at least 14 further blocks of 128 bits; needing more has probability below 2**-1000.
 
 The resolver serves the about 2**-37 (Gaussian) and 2**-22 (Laplace) of all lanes that need it, and
 is the oracle of the kernels in the tests.
@@ -55,7 +55,7 @@ class Tape:
     def more(self) -> int:
         """Return 128 bits that nothing has used yet."""
         if self._next > _LAST_BLOCK:
-            raise ArithmeticError("1600 random bits did not decide one draw: the words are broken")
+            raise ArithmeticError("1792 random bits did not decide one draw: the words are broken")
         first, second = self.block(self._next)
         self._next += 1
         return first << 64 | second

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tidegauge.testing import seeded_gauge
 
 import tidegauge as tg
+from tidegauge.testing import seeded_gauge
 
 BIG = 1 << 62
 
@@ -256,4 +256,10 @@ def test_asking_for_an_unknown_view_or_step_is_refused():
 
 def test_sums_that_could_overflow_are_refused_when_planned():
     with pytest.raises(tg.UnsupportedCombination, match="max_per_step"):
-        make(max_change=1 << 40, max_per_step=1 << 60)
+        make(guarantee=tg.ZCDP(1), epsilon=None, delta=None, max_per_step=1 << 61)
+
+
+def test_large_but_possible_sums_are_planned():
+    gauge = make(max_change=1 << 31, max_per_step=1 << 50)
+    release = gauge.update([1 << 50, 3])["running"]
+    assert abs(release.value[0] - (1 << 50)) < 7 * release.noise_std[0]

@@ -64,3 +64,20 @@ def test_counts_of_a_window_repeat_with_the_largest_block() -> None:
     far = count_blocks((1, 9, 135), 1024, phase + 135 * 10**9, True, True)
     assert _number(near) == _number(far)
     assert max(_number(near)) == worst_count((1, 9, 135), 1024, 1 << 38, True, True)
+
+
+@pytest.mark.parametrize(
+    "levels", [(1, 2, 4, 8, 16, 32, 64), (1, 3, 9, 27, 81), (1, 9, 135, 2025), (1, 17, 34, 578)]
+)
+@pytest.mark.parametrize(("signed", "opened"), [(False, False), (True, False), (True, True)])
+def test_blocks_longer_than_four_windows_never_serve_it(levels, signed, opened):
+    for span in (2, 3, 5, 9, 16, 17, 33, 100):
+        useful = tuple(size for size in levels if size <= 4 * span)
+        steps = np.arange(span + 1, 3 * levels[-1] + span)
+        expected = count_blocks(levels, span, steps, signed=signed, opened=opened)
+        actual = count_blocks(useful, span, steps, signed=signed, opened=opened)
+        assert (expected == actual).all()
+
+
+def test_a_long_design_is_judged_quickly():
+    assert worst_count((1, 8, 184, 51490744), 1 << 30, 1 << 38, True, True) > 1

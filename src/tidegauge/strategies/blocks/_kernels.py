@@ -106,16 +106,23 @@ def count_blocks(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def worst_count(
-    first: int, length: int, stride: int, span: int, levels: Int64, mode: int, enough: int
+    first: int,
+    length: int,
+    tries: int,
+    stride: int,
+    span: int,
+    levels: Int64,
+    mode: int,
+    enough: int,
 ) -> int:
-    """Largest number of blocks for ``first <= t < first + length``, or one above ``enough``.
+    """Largest number of blocks at ``tries`` of ``first <= t < first + length``, or one too large.
 
-    ``mode``: 0 unsigned, 1 signed, 2 opened. ``stride`` is coprime to ``length``: scattered steps
+    Too large is above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened. ``stride`` is coprime to ``length``: scattered steps
     meet a number above ``enough`` early.
     """
     path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
     worst, offset = 0, 0
-    for _ in range(length):
+    for _ in range(tries):
         t = first + offset
         worst = max(worst, find_path(t, span, ratios, mode > 0, mode > 1, path))
         if worst > enough:

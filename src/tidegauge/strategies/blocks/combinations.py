@@ -82,10 +82,12 @@ def worst_count(
 ) -> int:
     """Return the largest number of blocks that a sum takes at any step up to ``horizon``.
 
-    Exact: by the phase of the largest block for a window, digit by digit for the running sum.
-    Any number above ``enough`` may be returned once it is passed.
+    Exact: digit by digit for the running sum; for a window by its phase in the largest block that
+    can serve it. Of more than 2^18 phases as many are tried, evenly spread. Any number above
+    ``enough`` may be returned once it is passed.
 
-    Cost: O(levels * largest ratio) for the running sum, O(largest block) for a window.
+    Cost: O(levels * largest ratio) for the running sum, O(largest useful block) for a window, at
+    most 30 ms.
 
     Examples:
         >>> worst_count((1, 19), 256, 1 << 20, signed=True, opened=True)
@@ -95,18 +97,25 @@ def worst_count(
         return 1
     growing = horizon if span == ALL else min(span, horizon)
     worst = _worst_running(levels, growing, signed and opened)
-    last = min(horizon, span + levels[-1] - 1)
-    if span == ALL or worst > enough or last <= span:
+    if span == ALL or worst > enough:
+        return worst
+    useful = tuple(size for size in levels if size <= _LONGEST * span)
+    last = min(horizon, span + useful[-1] - 1)
+    if last <= span:
         return worst
     from tidegauge.strategies.blocks import _kernels
 
     length = last - span + 1
     stride = next(n for n in range(1 + length * 5 // 8, 2 * length + 2) if gcd(n, length) == 1)
-    sizes, mode = np.array(levels, np.int64), signed + (signed and opened)
-    found = _kernels.worst_count(span, length, stride, span, sizes, mode, enough)
+    sizes, mode = np.array(useful, np.int64), signed + (signed and opened)
+    found = _kernels.worst_count(
+        span, length, min(length, _MOST_PHASES), stride, span, sizes, mode, enough
+    )
     return max(worst, int(found))
 
 
+_LONGEST = 4  # a block longer than four windows would have to be undone nearly whole
+_MOST_PHASES = 1 << 18
 _Costs = set[tuple[int, int]]
 _FAR = 1 << 60
 

@@ -39,6 +39,7 @@ Int64 = NDArray[np.int64]
 
 _TOLERANCE = 2e-6  # of the tail 1 - level, for each of: wrapped mass, terms left out
 _MOST_TERMS = 1 << 15
+_LATTICE_IN_SIGHT = 1_000_000  # beyond, a half-width is found to 1e-7 of itself
 _NEGLIGIBLE_VARIANCE = 1e-9
 _MOST_SIZES = 256
 _GROUP_WIDTH = 0.01  # weights this close share one: changes the fourth cumulant by 1e-4 at most
@@ -103,9 +104,9 @@ def laplace_half_width(scale: float, weights: Float64, counts: Int64, level: flo
 
     Guarantee:
         The coverage is at least the level, to 1e-5 of 1 - level. Weights of one size: the result
-        is the least lattice point that has it. Other weights: it is too large by at most one
-        lattice cell of the largest weight if the scale is at least 30, else by at most 2 % at a
-        level of 0.9 or more.
+        is the least lattice point that has it (beyond 1e6 points, to 1e-7 of itself). Other
+        weights: it is too large by at most one lattice cell of the largest weight if the scale is
+        at least 30, else by at most 2 % at a level of 0.9 or more.
 
     Args:
         scale: Scale t of one draw, P(k) proportional to exp(-abs(k) / t); in lattice units.
@@ -214,7 +215,9 @@ def _on_lattice(scale: float, number: int, level: float) -> float:
         return (2 * q + 1) / circle + float(np.dot(weight, np.sin((q + 0.5) * u)))
 
     q = math.ceil(_root(coverage, math.sqrt(c * number), circle / 2, level))
-    while q > 0 and coverage(q - 1) >= level:  # the root lies within one lattice unit
+    if q > _LATTICE_IN_SIGHT:
+        return float(q)
+    while q > 0 and coverage(q - 1) >= level:  # the root is known to a tenth of a lattice unit
         q -= 1
     while coverage(q) < level:
         q += 1

@@ -93,6 +93,18 @@ def test_large_scales_agree_with_the_continuous_law(scale):
         assert q == pytest.approx(expected, rel=2e-4 + 1 / scale)
 
 
+@pytest.mark.parametrize("scale", [1 / 512, 0.01, 2.0**30, 2.0**50])
+@pytest.mark.parametrize("level", [1e-6, 0.5, 0.95, 1 - 1e-9])
+def test_extreme_scales_give_finite_widths_in_proportion(scale, level):
+    weights, counts = np.array([1.0, -1.0, 0.3]), np.array([2, 1, 4])
+    for terms in (slice(0, 1), slice(0, 2), slice(0, 3)):
+        q = laplace_half_width(scale, weights[terms], counts[terms], level)
+        assert 0 <= q < math.inf
+        if scale > 1:
+            half = laplace_half_width(scale / 2, weights[terms], counts[terms], level)
+            assert q == pytest.approx(2 * half, rel=1e-6, abs=2)
+
+
 def test_many_terms_become_normal():
     q = laplace_half_width(1e4, np.array([1.0]), np.array([10**6]), 0.95)
     expected = NormalDist().inv_cdf(0.975) * math.sqrt(2e6) * 1e4

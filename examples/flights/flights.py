@@ -6,15 +6,16 @@ with a table of the latest releases, the promise in words, and a picture.
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
 from prepare import CELLS, START, hourly_departures
 from rich.console import Console
 from rich.table import Table
-from tidegauge.plots import Panel, releases_figure
 
 import tidegauge as tg
+from tidegauge.plots import Panel, releases_figure
 
 HOURS = 8760
 OUTPUT = Path(__file__).parent / "output"
@@ -45,7 +46,7 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     picture = OUTPUT / "departures.png"
     draw(releases, gauge, picture)
-    console.print(f"Picture: {picture.relative_to(Path.cwd())}", markup=False)
+    console.print(f"Picture: {os.path.relpath(picture)}", markup=False)
 
 
 def table(releases: dict[str, tg.Release]) -> Table:
@@ -66,15 +67,17 @@ def table(releases: dict[str, tg.Release]) -> Table:
 
 
 def draw(releases: dict[str, tg.Release], gauge: tg.Gauge, path: Path) -> None:
-    ends = [START + timedelta(hours=hour + 1) for hour in range(HOURS)]
     week = releases["7 days"]
-    panels = [
-        Panel(cell, one.value, one.lower, one.upper) for cell in CELLS for one in [week.cell(cell)]
-    ]
+    daily = week.complete & (week.steps % 24 == 0)  # one reading a day can be told apart
+    ends = [START + timedelta(hours=int(step)) for step in week.steps[daily]]
+    panels = []
+    for cell in CELLS:
+        one = week.cell(cell)
+        panels.append(Panel(cell, one.value[daily], one.lower[daily], one.upper[daily]))
     releases_figure(
         ends, panels, path=path, title="Departures from New York in the last 7 days, by carrier",
-        value_label="departures in 7 days", time_label="end of the 7 days (UTC)",
-        caption=gauge.plan.guarantee.in_words(),
+        value_label="departures in 7 days", time_label="end of the 7 days (UTC), one reading a day",
+        caption=gauge.plan.guarantee.in_words(), share_y=False,
     )  # fmt: skip
 
 

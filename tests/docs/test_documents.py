@@ -31,11 +31,16 @@ def test_python_examples_run(page):
         exec(compile(block, str(page), "exec"), names)
 
 
+TESTS = "\n".join(file.read_text() for file in ROOT.glob("tests/**/*.py"))
+
+
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/proofs/*.md")), ids=lambda p: p.name)
 def test_proof_pages_name_tests_that_exist(page):
-    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text())
-    assert named, "a proof page names the test that fails if the claim is false"
-    for path, function in named:
-        assert (ROOT / path).exists(), path
-        if function:
-            assert f"def {function}(" in (ROOT / path).read_text(), function
+    text = page.read_text()
+    functions = re.findall(r"\b(test_\w+)\b(?!\.py)", text)
+    files = re.findall(r"\b(?:tests/)?((?:\w+/)+test_\w+\.py)", text)
+    assert functions or files, "a proof page names the test that fails if the claim is false"
+    for file in files:
+        assert (ROOT / "tests" / file).exists(), file
+    for function in functions:
+        assert f"def {function}(" in TESTS, function

@@ -123,6 +123,9 @@ class PythonBlt(Strategy):
     def variance_gain(self, view: Decay, steps: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
+    def worst_variance_gain(self, view: Decay, horizon: int) -> float:
+        raise NotImplementedError
+
     def noise_terms(self, view: Decay, step: int) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 

@@ -80,8 +80,8 @@ class Gauge:
         >>> releases = gauge.update([120, 80])
         >>> releases["running"].value.shape
         (2,)
-        >>> bool(abs(gauge.noise_std("running", step=365) / 17.8 - 1) < 0.02)
-        True
+        >>> round(gauge.noise_std("running", step=365), 1)
+        12.5
 
     References:
         Correlated noise for continual counting: Fichtenberger, Henzinger, Upadhyay (2023);
@@ -198,7 +198,7 @@ class Gauge:
             >>> import tidegauge as tg
             >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1.0, unit="event")
             >>> round(gauge.noise_std("step", step=10), 4)
-            1.3571
+            1.357
         """
         step = integer("step", step, low=1, high=10**15, why="Steps are counted from 1.")
         return float(self._plan.noise_std(view, [step])[0])

@@ -80,4 +80,6 @@ def test_blocks_longer_than_four_windows_never_serve_it(levels, signed, opened):
 
 
 def test_a_long_design_is_judged_quickly():
-    assert worst_count((1, 8, 184, 51490744), 1 << 30, 1 << 38, True, True) > 1
+    assert (
+        worst_count((1, 8, 184, 4232, 97336, 2238728, 51490744), 1 << 30, 1 << 38, True, True) > 1
+    )

@@ -117,8 +117,8 @@ def worst_count(
 ) -> int:
     """Largest number of blocks at ``tries`` of ``first <= t < first + length``, or one too large.
 
-    Too large is above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened. ``stride`` is coprime to ``length``: scattered steps
-    meet a number above ``enough`` early.
+    Too large is above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened.
+    ``stride`` is coprime to ``length``: scattered steps meet such a number early.
     """
     path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
     worst, offset = 0, 0

@@ -77,7 +77,9 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"tidegauge.{home}"), name)
+            value = getattr(import_module(f"tidegauge.{home}"), name)
+            globals()[name] = value  # found at once from here on
+            return value
     raise AttributeError(f"module 'tidegauge' has no attribute {name!r}")
 
 

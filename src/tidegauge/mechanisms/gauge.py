@@ -1,11 +1,12 @@
 """The gauge: measures a stream once and releases any view of it, step by step.
 
-Theory of operation. ``update_many`` cuts a block of totals into tiles that fit the cache, and for
-each tile: clamp, measure (encode and add noise), decode. The exact totals meet nothing but the
-clamp and ``measure``; the decoder sees the measurement alone. All checks come first: an input that
-is refused leaves the gauge as it was. If a block is interrupted half-way (a keyboard interrupt,
-memory running out), none of it was released, and the gauge refuses to go on, since its state and
-its noise may be ahead of what was released.
+Theory of operation. Totals are checked and clamped, then cut into tiles that fit the cache; each
+tile is measured (encoded, noise added) and decoded. The exact totals meet nothing but the clamp and
+``measure``; the decoder sees the measurement alone. All checks come first: an input that is refused
+leaves the gauge as it was. If a block is interrupted half-way (a keyboard interrupt, memory running
+out), none of it was released, and the gauge refuses to go on, since its state and its noise may be
+ahead of what was released. One token, taken for a block and given back at its end, keeps out a
+second thread and everything after an interruption.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,7 @@ from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.totals import clamp, totals
+from tidegauge.mechanisms.totals import totals
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import PrivacyUnit
@@ -123,7 +124,7 @@ class Gauge:
         self._owner = os.getpid()
         self._step = 0
         self._clamped = 0
-        self._broken = False
+        self._token = [None]  # popping it is atomic
         self._cells = plan.neighbors.cells
         self._decays = tuple(decay for _, decay in plan.views)
         self._state = private_state(plan.strategy, self._cells)
@@ -158,11 +159,10 @@ class Gauge:
         Raises:
             InvalidInput: Not integers of this shape; the gauge is as it was.
             StreamEnded: The end is reached; the gauge is as it was.
-            LiveState: The gauge was forked or interrupted.
+            LiveState: The gauge was forked, interrupted, or is in use by another thread.
         """
-        exact = totals(counts, self._plan, block=False)
-        out = self._measure(exact)
-        return self._releases(self._plan, out, self._step, block=False)
+        out, step = self._measure(*totals(counts, self._plan, block=False))
+        return self._releases(self._plan, out, step, block=False)
 
     def update_many(self, history: ArrayLike) -> dict[str, Release]:
         """Measure a block of steps and release every view of each.
@@ -177,11 +177,9 @@ class Gauge:
         Raises:
             InvalidInput: Not integers of this shape; the gauge is as it was.
             StreamEnded: The block reaches beyond the end; the gauge is as it was.
-            LiveState: The gauge was forked or interrupted.
+            LiveState: The gauge was forked, interrupted, or is in use by another thread.
         """
-        exact = totals(history, self._plan, block=True)
-        first = self._step + 1
-        out = self._measure(exact)
+        out, first = self._measure(*totals(history, self._plan, block=True))
         return self._releases(self._plan, out, first, block=True)
 
     def noise_std(self, view: str | Decay, step: int) -> float:
@@ -221,7 +219,7 @@ class Gauge:
                 "Expected a gauge with keep=True, got one that keeps no measurement. A later view "
                 "is decoded from the measurement. Make the gauge with keep=True, or plan the view."
             )
-        self._check_alive()
+        self._refuse_in_a_fork()
         strategy, cells = self._plan.strategy, self._cells
         decoder = strategy.init_decoder((decay,), cells)
         out = np.empty((1, self._step, cells))
@@ -236,59 +234,66 @@ class Gauge:
         """Return what is promised, in words, with every declared constant."""
         return self._plan.statement()
 
-    def _measure(self, exact: NDArray[Any]) -> NDArray[np.float64]:
-        """Run a checked block through the tiles; all or nothing is released."""
-        self._check_alive()
+    def _measure(self, exact: Int64, clamped: int) -> tuple[NDArray[np.float64], int]:
+        """Measure checked totals; return every view of them and their first step, from 1."""
+        self._refuse_in_a_fork()
         plan, steps = self._plan, len(exact)
-        if plan.last_step is not None and self._step + steps > plan.last_step:
-            raise StreamEnded(
-                f"Expected steps up to {plan.last_step}, got {self._step + steps}. "
-                "The guarantee was computed for these steps only. Plan a gauge with a later end."
-            )
         out = np.empty((len(self._decays), steps, self._cells))
         tile = max(1, _LANES // self._cells)
-        self._broken = True
         kept: list[tuple[int, Int64]] = []
-        clamped = 0
-        for start in range(0, steps, tile):
-            stop = min(start + tile, steps)
-            block, over = clamp(exact[start:stop], plan)
-            first = self._step + start
+        self._take_token()
+        start = self._step
+        if plan.last_step is not None and start + steps > plan.last_step:
+            self._token.append(None)
+            raise StreamEnded(
+                f"Expected steps up to {plan.last_step}, got {start + steps}. "
+                "The guarantee was computed for these steps only. Plan a gauge with a later end."
+            )
+        for done in range(0, steps, tile):
+            part = slice(done, min(done + tile, steps))
+            block, first = exact[part], start + done
             measured = measure(plan.strategy, self._state, plan.law, self._words, block, first)
-            plan.strategy.decode(self._decoder, self._decays, measured, first, out[:, start:stop])
-            clamped += over
+            plan.strategy.decode(self._decoder, self._decays, measured, first, out[:, part])
             if self._kept is not None:
-                kept.append((stop - start, measured))
-        self._clamped += clamped
-        self._step += steps
+                kept.append((len(block), measured))
         if self._kept is not None:
             self._kept.extend(kept)
-        self._broken = False
-        return out
+        self._clamped += clamped
+        self._step = start + steps
+        self._token.append(None)
+        return out, start + 1
 
     def _releases(
         self, plan: GaugePlan, out: NDArray[np.float64], first: int, *, block: bool
     ) -> dict[str, Release]:
-        scalar = plan.scalar
         releases = {}
         for (name, _), values in zip(plan.views, out, strict=True):
             value = values if block else values[0]
-            releases[name] = Release(
-                plan=plan, view=name, first_step=first,
-                value=value[..., 0] if scalar else value, names=plan.cells, block=block,
-            )  # fmt: skip
+            releases[name] = Release._of(
+                plan=plan,
+                view=name,
+                first_step=first,
+                value=value[..., 0] if plan.scalar else value,
+                names=plan.cells,
+                block=block,
+            )
         return releases
 
-    def _check_alive(self) -> None:
+    def _take_token(self) -> None:
+        try:
+            self._token.pop()
+        except IndexError:
+            raise LiveState(
+                "Expected a gauge between two blocks, got one inside a block: it was interrupted, "
+                "or another thread is using it. Its noise may be ahead of its releases. Use one "
+                "thread; after an interruption make another gauge, at its own cost."
+            ) from None
+
+    def _refuse_in_a_fork(self) -> None:
         if os.getpid() != self._owner:
             raise LiveState(
                 "Expected the process that made this gauge, got a fork of it. Two processes would "
                 "draw the same noise for different data. Make it in the process that uses it."
-            )
-        if self._broken:
-            raise LiveState(
-                "Expected a gauge at the end of a step, got one that was interrupted inside one. "
-                "Its noise may be ahead of its releases. Make another gauge, at its own cost."
             )
 
     def _refuse_copy(self, *_: object) -> NoReturn:

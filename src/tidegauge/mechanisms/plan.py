@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
@@ -76,7 +77,7 @@ class GaugePlan:
         default_factory=dict, repr=False, compare=False
     )
 
-    @property
+    @cached_property
     def last_step(self) -> int | None:
         """The last step that may be measured: the declared end or the strategy's hard end."""
         ends = [end for end in (self.end, self.strategy.hard_end) if end is not None]

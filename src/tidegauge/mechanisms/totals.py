@@ -11,16 +11,25 @@ from tidegauge.errors import InvalidInput
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.strategies.strategy import Int64
 
-__all__ = ["clamp", "totals"]
+__all__ = ["totals"]
 
 _LARGEST_FLOAT = 2.0**63
 
 
-def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> NDArray[Any]:
-    """Return the totals as an array (steps, cells) of whole numbers, or refuse all of them.
+def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, int]:
+    """Return exact totals, shape (steps, cells), and how many of them were clamped.
 
-    Integers of any width and floats that are whole numbers are accepted. No message shows a
-    value of the data.
+    Integers of any width and floats that are whole numbers are accepted. Clamping a completed
+    total to the declared range is 1-Lipschitz, so no sensitivity grows, and it never stops the
+    stream. No message shows a value of the data.
+
+    Args:
+        values: Shape (steps, cells) of a block, (cells,) of a step; without cells if scalar.
+        plan: Declares the cells, the sign of contributions and the range of a total.
+        block: Whether ``values`` has an axis of steps.
+
+    Returns:
+        A contiguous int64 array that the caller must not change: it may be ``values`` itself.
 
     Raises:
         InvalidInput: Wrong shape or kind, not whole numbers, or negative where none can be.
@@ -33,26 +42,42 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> NDArray[Any]:
             "A step has one total for every cell. Fill the missing ones with 0."
         ) from error
     array = _shaped(array, plan, block=block)
-    if array.dtype.kind == "f":
+    kind = array.dtype.kind
+    if kind == "f":
         _check_whole(array)
-    elif array.dtype.kind not in "iu":
+    elif kind not in "iu":
         raise InvalidInput(
             f"Expected totals of an integer dtype, got dtype {array.dtype}. Noise is calibrated "
             "for whole numbers of grains. Convert the totals to int64."
         )
-    if plan.neighbors.low == 0 and array.size and array.dtype.kind != "u" and array.min() < 0:
+    if not array.size:
+        return np.zeros(array.shape, np.int64), 0
+    neighbors, most = plan.neighbors, plan.max_per_step
+    least = array.min()
+    if neighbors.low == 0 and least < 0:
         raise InvalidInput(
-            f"Expected totals >= 0, got a negative one. max_change={plan.neighbors.high} says that "
+            f"Expected totals >= 0, got a negative one. max_change={neighbors.high} says that "
             "no contribution is negative. Declare max_change=(low, high) for signed sums."
         )
-    return array
+    low, high = -most if neighbors.low < 0 else 0, most if neighbors.high > 0 else 0
+    if least >= low and array.max() <= high:
+        return np.ascontiguousarray(array, dtype=np.int64), 0
+    return _clamped(array, low, high)
+
+
+def _clamped(array: NDArray[Any], low: int, high: int) -> tuple[Int64, int]:
+    """Cut totals off at the ends of the range; an unsigned dtype may not hold a negative end."""
+    over = int((array > high).sum() + (array < low).sum())
+    if array.dtype.kind == "u":
+        return np.minimum(array, np.array(high, np.uint64)).astype(np.int64), over
+    return np.clip(array.astype(np.int64), low, high), over
 
 
 def _shaped(array: NDArray[Any], plan: GaugePlan, *, block: bool) -> NDArray[Any]:
     cells = plan.neighbors.cells
     wanted: tuple[int | str, ...] = () if plan.scalar else (cells,)
     if array.ndim == len(wanted) + block and (plan.scalar or array.shape[-1] == cells):
-        return array.reshape(-1 if block else 1, cells) if plan.scalar or not block else array
+        return array if array.ndim == 2 else array.reshape(-1, cells)
     shape = (("steps",) if block else ()) + wanted
     raise InvalidInput(
         f"Expected totals of shape ({', '.join(map(str, shape))}), got shape {array.shape}. "
@@ -71,22 +96,3 @@ def _check_whole(array: NDArray[Any]) -> None:
             "Expected whole numbers of grains, got fractions. Sensitivity is proved for integers. "
             "Round each contribution to a declared grain, then add them up exactly."
         )
-
-
-def clamp(block: NDArray[Any], plan: GaugePlan) -> tuple[Int64, int]:
-    """Return the block as contiguous int64 inside the declared range, and how many were outside.
-
-    Clamping a completed total is 1-Lipschitz, so no sensitivity grows; it never stops the stream.
-    """
-    high = plan.max_per_step if plan.neighbors.high > 0 else 0
-    low = -plan.max_per_step if plan.neighbors.low < 0 else 0
-    inside = block.max(initial=0) <= high and (
-        block.dtype.kind == "u" or block.min(initial=0) >= low
-    )
-    if inside:
-        return np.ascontiguousarray(block, dtype=np.int64), 0
-    over = int((block > high).sum())
-    if block.dtype.kind == "u":  # an unsigned dtype may not hold a negative bound
-        return np.minimum(block, np.array(high, np.uint64)).astype(np.int64), over
-    over += int((block < low).sum())
-    return np.clip(block.astype(np.int64), low, high), over

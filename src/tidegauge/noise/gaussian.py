@@ -21,6 +21,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled import kernels
 from tidegauge.noise import resolver, thresholds
 from tidegauge.noise.intervals import floors
 from tidegauge.noise.law import Law, check_scale, guided
@@ -87,7 +88,7 @@ class RoundedGaussian(Law):
         self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
     ) -> int:
         """Add the decided draws of one attempt; list the other lanes in ``pending``."""
-        from tidegauge.noise import _kernels
+        _kernels = kernels("tidegauge.noise")
 
         table, guide = self._tables
         return int(

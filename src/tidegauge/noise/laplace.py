@@ -18,6 +18,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.compiled import kernels
 from tidegauge.noise import resolver, thresholds
 from tidegauge.noise.intervals import floors
 from tidegauge.noise.law import Law, check_scale, guided
@@ -86,7 +87,7 @@ class DiscreteLaplace(Law):
         self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
     ) -> int:
         """Add the decided draws; list the undecided lanes in ``pending``."""
-        from tidegauge.noise import _kernels
+        _kernels = kernels("tidegauge.noise")
 
         parts = words.view(np.uint32)
         return int(

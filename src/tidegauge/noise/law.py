@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import shown
+from tidegauge.compiled import kernels
 from tidegauge.errors import InvalidParameter
 from tidegauge.noise.randomness import Words
 from tidegauge.noise.resolver import Tape
@@ -117,7 +118,7 @@ class Law(ABC):
         self, words: Words, flat: Int64, coordinates: Int64, cells: int, lanes: Int64, number: int
     ) -> tuple[Int64, bool]:
         """Make an attempt of the lanes, or the first of all; return those left, and any unsure."""
-        from tidegauge.noise._kernels import number_lanes, number_range
+        _kernels = kernels("tidegauge.noise")
 
         blocks = self.blocks
         tile = _TILE // blocks
@@ -128,9 +129,9 @@ class Law(ABC):
             inputs, outputs, pending = words.buffers((stop - start) * blocks)
             some = lanes[start:stop]
             if number:
-                number_lanes(coordinates, cells, some, number, blocks, inputs)
+                _kernels.number_lanes(coordinates, cells, some, number, blocks, inputs)
             else:
-                number_range(coordinates, cells, start, stop, blocks, inputs)
+                _kernels.number_range(coordinates, cells, start, stop, blocks, inputs)
             words.fill(inputs, outputs)
             parts = outputs[:-1].reshape(-1, 2 * blocks)
             count = self.attempt(parts, flat, start, some, pending)

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 from numpy.typing import NDArray
 
 from tidegauge.checks import shown
+from tidegauge.compiled import kernels
 from tidegauge.errors import InvalidParameter, LiveState
 
 __all__ = ["AesWords", "Context", "Words", "open_words"]
@@ -118,12 +119,12 @@ class AesWords(Words):
 
     def fill(self, inputs: UInt64, outputs: UInt64) -> None:
         """Encrypt the numbers, each range of cells and coordinates under its own key."""
-        from tidegauge.noise._kernels import same_key_until
+        _kernels = kernels("tidegauge.noise")
 
         self._check_live()
         start, stop = 0, len(inputs)
         while start < stop:
-            end = same_key_until(inputs, start, _CELL_BITS, _COORDINATE_BITS)
+            end = _kernels.same_key_until(inputs, start, _CELL_BITS, _COORDINATE_BITS)
             cell, high = inputs[start].tolist()
             cipher = self._cipher(cell >> _CELL_BITS, high >> (_COORDINATE_BITS + 20))
             source, target = inputs[start:end], outputs[start : end + 1]

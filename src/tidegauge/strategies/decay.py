@@ -45,6 +45,12 @@ _LEAST_GAP = Fraction(1, _MOST_STEPS)
 _TAP_RANGE = 1e100
 
 
+def _fixed(array: Float64) -> Float64:
+    """The array, which nobody can change any more."""
+    array.flags.writeable = False
+    return array
+
+
 def _lags(n: int) -> int:
     return integer("n", n, low=0, high=_MOST_STEPS)
 
@@ -75,10 +81,10 @@ class Step:
         """The name of a view of this decay where none is given."""
         return "step"
 
-    @property
+    @cached_property
     def taps(self) -> Float64:
         """g(0), the only weight; shape (1,)."""
-        return np.ones(1)
+        return _fixed(np.ones(1))
 
     def weights(self, n: int) -> Float64:
         """Return g(0..n-1)."""
@@ -100,10 +106,10 @@ class Running:
         """The name of a view of this decay where none is given."""
         return "running"
 
-    @property
+    @cached_property
     def poles(self) -> tuple[Float64, Float64]:
         """``(gaps, weights)``: one pole at 1, of gap 0."""
-        return np.zeros(1), np.ones(1)
+        return _fixed(np.zeros(1)), _fixed(np.ones(1))
 
     def weights(self, n: int) -> Float64:
         """Return g(0..n-1)."""
@@ -200,10 +206,10 @@ class Exponential:
             return f"half_life_{_short(self.half_life)}"
         return f"factor_{_short(self.factor)}"
 
-    @property
+    @cached_property
     def poles(self) -> tuple[Float64, Float64]:
         """``(gaps, weights)``, each of shape (1,)."""
-        return np.array([self.gap]), np.ones(1)
+        return _fixed(np.array([self.gap])), _fixed(np.ones(1))
 
     def weights(self, n: int) -> Float64:
         """Return g(0..n-1)."""
@@ -287,11 +293,11 @@ class Polynomial:
         """The name of a view of this decay where none is given."""
         return f"polynomial_{_short(self.c)}"
 
-    @property
+    @cached_property
     def poles(self) -> tuple[Float64, Float64]:
         """``(gaps, weights)`` of the exponentials; computed at first use."""
         gaps, weights, _ = self._terms
-        return gaps.copy(), weights.copy()
+        return _fixed(gaps.copy()), _fixed(weights.copy())
 
     @property
     def error(self) -> float:
@@ -341,10 +347,10 @@ class Custom:
         """The name of a view of this decay where none is given."""
         return f"custom_{len(self.values)}"
 
-    @property
+    @cached_property
     def taps(self) -> Float64:
         """g(0..n-1)."""
-        return np.array(self.values)
+        return _fixed(np.array(self.values))
 
     def weights(self, n: int) -> Float64:
         """Return g(0..n-1), filled up with zeros."""

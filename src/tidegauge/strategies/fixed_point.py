@@ -20,6 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tidegauge.compiled import kernels
 from tidegauge.errors import InvalidInput
 from tidegauge.strategies.strategy import Int64, State, UInt64
 
@@ -91,7 +92,7 @@ def encode(
     Raises:
         InvalidInput: The array is not int64, C-contiguous, (steps, cells) of this state.
     """
-    from tidegauge.strategies import _kernels
+    _kernels = kernels("tidegauge.strategies")
 
     states = state["encoder"]
     if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != len(states) or not x.flags.c_contiguous:

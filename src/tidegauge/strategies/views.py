@@ -19,13 +19,13 @@ Custom                one for each weight                    bounded by the weig
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
 
+from tidegauge.compiled import kernels
 from tidegauge.errors import InvalidInput
-from tidegauge.strategies.decay import Custom, Decay, PoleDecay, Running, Step, Window
+from tidegauge.strategies.decay import Custom, Decay, Running, Step, Window
 from tidegauge.strategies.strategy import Float64, Int64, State
 
 __all__ = ["decode_views", "init_decoder"]
@@ -76,7 +76,7 @@ def decode_views(
     Raises:
         InvalidInput: The shapes do not belong together; nothing has changed.
     """
-    from tidegauge.strategies import _kernels
+    _kernels = kernels("tidegauge.strategies")
 
     steps, cells = measured.shape
     if out.shape != (len(views), steps, cells) or state["decoder"].shape[1] != cells:
@@ -96,7 +96,7 @@ def decode_views(
 
 
 def _filter(
-    kernels: ModuleType,
+    compiled: ModuleType,
     state: State,
     index: int,
     view: Decay,
@@ -108,17 +108,17 @@ def _filter(
     if isinstance(view, Step):
         out[...] = increments
     elif isinstance(view, Running):
-        kernels.running(increments, state[f"{index}.sum"], out)
+        compiled.running(increments, state[f"{index}.sum"], out)
     elif isinstance(view, Window):
         ring = _grown(state, f"{index}.ring", min(view.steps, first + len(increments)), view.steps)
         position = first % view.steps
-        kernels.window(increments, ring, state[f"{index}.sums"], view.steps, position, out)
+        compiled.window(increments, ring, state[f"{index}.sums"], view.steps, position, out)
     elif isinstance(view, Custom):
-        taps = _taps(view)
-        kernels.finite(increments, state[f"{index}.ring"], taps, first % len(taps), out)
+        taps = view.taps
+        compiled.finite(increments, state[f"{index}.ring"], taps, first % len(taps), out)
     else:
-        gaps, weights = _poles(view)
-        kernels.poles(increments, state[f"{index}.poles"], gaps, weights, out)
+        gaps, weights = view.poles
+        compiled.poles(increments, state[f"{index}.poles"], gaps, weights, out)
 
 
 def _grown(state: State, name: str, needed: int, most: int) -> Float64:
@@ -129,13 +129,3 @@ def _grown(state: State, name: str, needed: int, most: int) -> Float64:
         larger[: len(ring)] = ring
         state[name] = ring = larger
     return ring
-
-
-@lru_cache(maxsize=256)
-def _taps(view: Custom) -> Float64:
-    return view.taps
-
-
-@lru_cache(maxsize=256)
-def _poles(view: PoleDecay) -> tuple[Float64, Float64]:
-    return view.poles

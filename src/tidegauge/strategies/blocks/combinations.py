@@ -23,6 +23,7 @@ from math import gcd
 
 import numpy as np
 
+from tidegauge.compiled import kernels
 from tidegauge.strategies.decay import Decay, Running, Step, Window
 from tidegauge.strategies.strategy import Int64
 
@@ -64,7 +65,7 @@ def count_blocks(
         >>> count_blocks((1, 3, 9), 0, np.array([8]), signed=True, opened=False)
         array([4])
     """
-    from tidegauge.strategies.blocks import _kernels
+    _kernels = kernels("tidegauge.strategies.blocks")
 
     out = np.empty(len(steps), np.int64)
     numbers = np.ascontiguousarray(steps, np.int64)
@@ -103,7 +104,7 @@ def worst_count(
     last = min(horizon, span + useful[-1] - 1)
     if last <= span:
         return worst
-    from tidegauge.strategies.blocks import _kernels
+    _kernels = kernels("tidegauge.strategies.blocks")
 
     length = last - span + 1
     stride = next(n for n in range(1 + length * 5 // 8, 2 * length + 2) if gcd(n, length) == 1)

@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from tidegauge.compiled import kernels
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import study
 from tidegauge.strategies.blocks.decoding import (
@@ -121,7 +122,7 @@ class Blocks(Strategy):
             InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
             StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
         """
-        from tidegauge.strategies.blocks import _kernels
+        _kernels = kernels("tidegauge.strategies.blocks")
 
         cells = state["open_sums"].shape[1]
         check_totals(x, cells)

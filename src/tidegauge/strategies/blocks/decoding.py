@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tidegauge.compiled import kernels
 from tidegauge.strategies.blocks.combinations import count_blocks, span_of, worst_count
 from tidegauge.strategies.blocks.levels import row_coordinates, sizes
 from tidegauge.strategies.blocks.rings import grow, init_rings
@@ -65,7 +66,7 @@ def decode_rows(
         unit: The lattice step in grains.
         out: Shape (views, steps, cells); in grains.
     """
-    from tidegauge.strategies.blocks import _kernels
+    _kernels = kernels("tidegauge.strategies.blocks")
 
     steps = out.shape[1]
     grow(state, levels, first, steps, opened=False)

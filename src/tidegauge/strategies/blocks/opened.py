@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.compiled import kernels
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import study
@@ -173,7 +174,7 @@ class OpenBlocks(Strategy):
             InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
             StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
         """
-        from tidegauge.strategies.blocks import _kernels
+        _kernels = kernels("tidegauge.strategies.blocks")
 
         cells = state["open_sums"].shape[1]
         check_totals(x, cells)
@@ -242,7 +243,7 @@ class OpenBlocks(Strategy):
         Returns:
             Shape (rows, cells), C-contiguous, in lattice units; the caller's.
         """
-        from tidegauge.strategies.blocks import _kernels
+        _kernels = kernels("tidegauge.strategies.blocks")
 
         cells = noise_state["ring"].shape[1]
         draws = (self._draws(first, steps), cells)

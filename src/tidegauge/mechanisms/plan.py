@@ -154,10 +154,15 @@ class GaugePlan:
             result[i] = half[key]
         return result
 
-    def statement(self) -> str:
-        """Return what is promised, in words, with every declared constant, as Markdown."""
+    @property
+    def ledger(self) -> Ledger:
+        """The account of the guarantee with this gauge's cost charged; others may follow."""
         ledger = Ledger(self.guarantee)
         ledger.charge({"gauge": self.cost})
+        return ledger
+
+    def statement(self) -> str:
+        """Return what is promised, in words, with every declared constant, as Markdown."""
         kind = "rounded Gaussian" if isinstance(self.law, RoundedGaussian) else "discrete Laplace"
         measured = _STRATEGIES[type(self.strategy)]
         declared = {
@@ -174,7 +179,7 @@ class GaugePlan:
             self.neighbors.relation,
             gauges={"gauge": f"{kind} noise on every coordinate of {measured}, drawn once."},
             declared=declared,
-            spent=ledger.total(),
+            spent=self.ledger.total(),
         )
 
     def describe(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
 
 _TILE = 1 << 14  # blocks of 16 bytes: half a megabyte of buffers, which the caches hold
+_NONE = np.empty(0, dtype=np.int64)
 _MOST_ATTEMPTS = 1 << 16
 _MOST_COORDINATES = 1 << 44
 
@@ -90,7 +91,7 @@ class Law(ABC):
         _check(values, coordinates)
         cells = values.shape[1]
         flat = values.reshape(-1)
-        lanes = np.empty(0, dtype=np.int64)
+        lanes = _NONE  # the first attempt is for all of them
         for number in range(_MOST_ATTEMPTS):
             pending, unsure = self._tiles(words, flat, coordinates, cells, lanes, number)
             lanes = pending
@@ -140,7 +141,7 @@ class Law(ABC):
                 found.append(pending[: abs(count)].copy())
         if len(found) == 1:
             return found[0], unsure
-        return np.concatenate(found) if found else np.empty(0, dtype=np.int64), unsure
+        return np.concatenate(found) if found else _NONE, unsure
 
     def _resolve(
         self,

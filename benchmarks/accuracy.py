@@ -13,9 +13,15 @@ import time
 
 import numpy as np
 
+from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies import search
+from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
 from tidegauge.strategies.fit import _demands, _memory, _targets, fit
+from tidegauge.strategies.strategy import Norm
+
+ONE = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
 
 RUNNING, DAY = Running(), Exponential(half_life=24)
 MIXED = [RUNNING, Window(24), Window(168), DAY]
@@ -97,6 +103,35 @@ def table():
         )
 
 
+PURE = [
+    # view, horizon, largest std promised at epsilon 1
+    (RUNNING, 1 << 8, 13.4),
+    (RUNNING, 1 << 12, 23.0),
+    (RUNNING, 1 << 16, 34.5),
+    (Window(32), None, None),
+    (Window(256), None, 14.0),
+    (Window(1024), None, 21.0),
+]
+
+
+def pure():
+    """Blocks under discrete Laplace noise at epsilon 1: std of the implemented law."""
+    print("\nlevels | worst std at epsilon 1 | promised | with completed blocks only | view")
+    for view, horizon, promised in PURE:
+        opened, completed = (
+            best_levels([view], [1.0], horizon, opened=opened) for opened in (True, False)
+        )
+        std, other = (
+            math.sqrt(blocks.worst_variance_gain(view, horizon or 1 << 20))
+            * DiscreteLaplace(blocks.sensitivity(Norm.L1, ONE)).std
+            for blocks in (opened, completed)
+        )
+        kept = "" if promised is None else f"<= {promised}"
+        if promised is not None and std > promised:
+            kept += " BROKEN"
+        print(opened.levels, f"{std:.2f}", kept, f"{other:.2f}", name([view], horizon), sep=" | ")
+
+
 def random_starts(count):
     print("\nbuffers | geometric start | best of random starts | median | views")
     rng = np.random.default_rng(1)
@@ -130,5 +165,6 @@ if __name__ == "__main__":
     parser.add_argument("--starts", type=int, default=0, help="random starts for the hard sets")
     arguments = parser.parse_args()
     table()
+    pure()
     if arguments.starts:
         random_starts(arguments.starts)

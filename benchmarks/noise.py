@@ -6,13 +6,13 @@ thread, taken in turns, so that a busy machine slows both sides alike.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
+from timing import least
 
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
@@ -20,17 +20,6 @@ from tidegauge.noise.randomness import open_words
 
 LANES = 16384
 REPEATS = 200
-
-
-def least(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, float]:
-    """Return the least seconds of each run, all taken in turns."""
-    best = dict.fromkeys(runs, float("inf"))
-    for _ in range(repeats):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
 
 
 def block(law: RoundedGaussian | DiscreteLaplace, rows: int, cells: int) -> Callable[[], None]:

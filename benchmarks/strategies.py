@@ -3,11 +3,10 @@
 Run ``python benchmarks/strategies.py``. One core; the figures are minima, live steps medians.
 """
 
-import statistics
-import time
 from collections.abc import Callable
 
 import numpy as np
+from timing import least, quantiles
 
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Exponential, Running, Window
@@ -25,42 +24,32 @@ def blt(buffers: int) -> Blt:
     return Blt(gaps, tuple(int(UNIT * gap / 10) for gap in GAPS[:buffers]), 20)
 
 
-def fastest(work: Callable[[], object], seconds: float = 0.3) -> float:
-    """The least time of one call, in nanoseconds."""
-    work()
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter_ns()
-        work()
-        times.append(time.perf_counter_ns() - start)
-    return min(times)
-
-
-def block(strategy: Strategy, steps: int, cells: int) -> tuple[float, float, float]:
+def block(strategy: Strategy, steps: int, cells: int) -> tuple[float, ...]:
     """Nanoseconds a cell-step of cumsum, of encoding and of decoding three views."""
     x = np.random.Generator(np.random.PCG64(0)).integers(0, 50, (steps, cells))
     out = np.empty((len(VIEWS), steps, cells))
     private, public = strategy.init_encoder(cells), strategy.init_decoder(VIEWS, cells)
     measured = strategy.encode(private, x, 0)
-    works: tuple[Callable[[], object], ...] = (
-        lambda: np.cumsum(x, axis=0),
-        lambda: strategy.encode(private, x, 0),
-        lambda: strategy.decode(public, VIEWS, measured, 0, out),
-    )
-    cumsum, encode, decode = (fastest(work) / x.size for work in works)
-    return cumsum, encode, decode
+    calls: dict[str, Callable[[], object]] = {
+        "cumsum": lambda: np.cumsum(x, axis=0),
+        "encode": lambda: strategy.encode(private, x, 0),
+        "decode": lambda: strategy.decode(public, VIEWS, measured, 0, out),
+    }
+    seconds = least(calls, repeats=20)
+    return tuple(seconds[name] / x.size * 1e9 for name in calls)
 
 
 def live(strategy: Strategy, cells: int, steps: int = 5000) -> float:
     """Median microseconds of one step, encoded and decoded to three views."""
     x, out = np.ones((1, cells), dtype=np.int64), np.empty((len(VIEWS), 1, cells))
     private, public = strategy.init_encoder(cells), strategy.init_decoder(VIEWS, cells)
-    times = []
-    for t in range(steps):
-        start = time.perf_counter_ns()
-        strategy.decode(public, VIEWS, strategy.encode(private, x, t), t, out)
-        times.append(time.perf_counter_ns() - start)
-    return statistics.median(times) / 1000
+    t = iter(range(10 * steps))
+
+    def step() -> None:
+        now = next(t)
+        strategy.decode(public, VIEWS, strategy.encode(private, x, now), now, out)
+
+    return quantiles(step, number=steps)[0] * 1e6
 
 
 def main() -> None:

@@ -1,21 +1,21 @@
-"""The one clock of the benchmarks."""
+"""The one clock of the benchmarks: least times, taken in turns so that others slow all alike."""
 
 import time
 
 
-def best(call, *, repeats=5, number=1):
-    """Least seconds of one call over several repeats: other work on the machine only adds."""
-    least = float("inf")
+def least(calls, *, repeats=5):
+    """Return the least seconds of one call of each, all called in turns."""
+    seconds = dict.fromkeys(calls, float("inf"))
     for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(number):
+        for name, call in calls.items():
+            start = time.perf_counter()
             call()
-        least = min(least, (time.perf_counter() - start) / number)
-    return least
+            seconds[name] = min(seconds[name], time.perf_counter() - start)
+    return seconds
 
 
 def quantiles(call, *, number):
-    """Median and 99th percentile of the seconds of single calls."""
+    """Return the median and the 99th percentile of the seconds of single calls."""
     seconds = []
     for _ in range(number):
         start = time.perf_counter()

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.gauge import Gauge
+from tidegauge.mechanisms.meter import Meter
+from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
 from tidegauge.noise.randomness import AesWords, Words
 
-__all__ = ["SeededWords", "seeded_gauge"]
+__all__ = ["SeededWords", "seeded_gauge", "seeded_meter"]
 
 
 @final
@@ -59,6 +61,14 @@ def seeded_gauge(seed: int, *, keep: bool = False, **asked: Any) -> Gauge:
         >>> float(gauge.update(5)["step"].value) == float(again.update(5)["step"].value)
         True
     """
+    plan = design(request_of(**asked))
     gauge = Gauge.__new__(Gauge)
-    gauge._start(design(request_of(**asked)), SeededWords(seed), keep=keep)
+    gauge._start(plan, seeded_meter(seed, plan), keep=keep)
     return gauge
+
+
+def seeded_meter(seed: int, plan: GaugePlan, state: Any = None, step: int = 0) -> Meter:
+    """Return an INSECURE meter whose measurement can be repeated; its arguments are Meter's."""
+    meter = Meter.__new__(Meter)
+    meter._start(plan, SeededWords(seed), state, step)
+    return meter

@@ -11,27 +11,26 @@ second thread and everything after an interruption.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tidegauge.checks import integer
 from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
 from tidegauge.mechanisms.design import design
-from tidegauge.mechanisms.measure import measure, private_state
+from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
-from tidegauge.noise.randomness import Words, open_words
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import Int64
+from tidegauge.strategies.strategy import Float64, Int64
 
 __all__ = ["Gauge"]
 
@@ -113,23 +112,15 @@ class Gauge:
             max_change=max_change, max_cells=max_cells, max_per_step=max_per_step, level=level,
         )  # fmt: skip
         plan = design(request)
-        words = open_words(
-            "tidegauge measurement 1", plan.fingerprint, plan.law.scale, plan.strategy.lattice_bits
-        )
-        self._start(plan, words, keep=keep)
+        self._start(plan, Meter(plan), keep=keep)
 
-    def _start(self, plan: GaugePlan, words: Words, *, keep: bool) -> None:
-        self._plan = plan
-        self._words = words
-        self._owner = os.getpid()
-        self._step = 0
-        self._clamped = 0
-        self._token = [None]  # popping it is atomic
+    def _start(self, plan: GaugePlan, meter: Meter, *, keep: bool) -> None:
+        self._plan, self._meter = plan, meter
         self._cells = plan.neighbors.cells
-        self._decays = tuple(decay for _, decay in plan.views)
-        self._state = private_state(plan.strategy, self._cells)
-        self._decoder = plan.strategy.init_decoder(self._decays, self._cells)
+        self._reading = Reading(plan, [decay for _, decay in plan.views])
+        self._clamped = 0
         self._kept: list[tuple[int, Int64]] | None = [] if keep else None
+        self._token = [None]  # popping it is atomic
 
     @property
     def plan(self) -> GaugePlan:
@@ -138,8 +129,8 @@ class Gauge:
 
     @property
     def step(self) -> int:
-        """How many steps have been measured."""
-        return self._step
+        """How many steps have been measured and released."""
+        return self._reading.step
 
     @property
     def clamped(self) -> int:
@@ -219,14 +210,10 @@ class Gauge:
                 "Expected a gauge with keep=True, got one that keeps no measurement. A later view "
                 "is decoded from the measurement. Make the gauge with keep=True, or plan the view."
             )
-        self._refuse_in_a_fork()
-        strategy, cells = self._plan.strategy, self._cells
-        decoder = strategy.init_decoder((decay,), cells)
-        out = np.empty((1, self._step, cells))
-        done = 0
+        reading = Reading(self._plan, [decay])
+        out = np.empty((1, self.step, self._cells))
         for steps, measured in self._kept:
-            strategy.decode(decoder, (decay,), measured, done, out[:, done : done + steps])
-            done += steps
+            reading.decode(measured, steps, out[:, reading.step : reading.step + steps])
         plan = self._plan.with_view(name or decay.name, decay)
         return self._releases(plan, out, 1, block=True)[name or decay.name]
 
@@ -234,37 +221,34 @@ class Gauge:
         """Return what is promised, in words, with every declared constant."""
         return self._plan.statement()
 
-    def _measure(self, exact: Int64, clamped: int) -> tuple[NDArray[np.float64], int]:
+    def _measure(self, exact: Int64, clamped: int) -> tuple[Float64, int]:
         """Measure checked totals; return every view of them and their first step, from 1."""
-        self._refuse_in_a_fork()
-        plan, steps = self._plan, len(exact)
-        out = np.empty((len(self._decays), steps, self._cells))
+        steps = len(exact)
+        out = np.empty((len(self._plan.views), steps, self._cells))
         tile = max(1, _LANES // self._cells)
-        kept: list[tuple[int, Int64]] = []
         self._take_token()
-        start = self._step
-        if plan.last_step is not None and start + steps > plan.last_step:
+        first = self._reading.step
+        if self._plan.last_step is not None and first + steps > self._plan.last_step:
             self._token.append(None)
             raise StreamEnded(
-                f"Expected steps up to {plan.last_step}, got {start + steps}. "
+                f"Expected steps up to {self._plan.last_step}, got {first + steps}. "
                 "The guarantee was computed for these steps only. Plan a gauge with a later end."
             )
-        for done in range(0, steps, tile):
-            part = slice(done, min(done + tile, steps))
-            block, first = exact[part], start + done
-            measured = measure(plan.strategy, self._state, plan.law, self._words, block, first)
-            plan.strategy.decode(self._decoder, self._decays, measured, first, out[:, part])
+        kept: list[tuple[int, Int64]] = []
+        for start in range(0, steps, tile):
+            part = slice(start, min(start + tile, steps))
+            measured = self._meter.advance(exact[part])
+            self._reading.decode(measured, part.stop - start, out[:, part])
             if self._kept is not None:
-                kept.append((len(block), measured))
+                kept.append((part.stop - start, measured))
         if self._kept is not None:
             self._kept.extend(kept)
         self._clamped += clamped
-        self._step = start + steps
         self._token.append(None)
-        return out, start + 1
+        return out, first + 1
 
     def _releases(
-        self, plan: GaugePlan, out: NDArray[np.float64], first: int, *, block: bool
+        self, plan: GaugePlan, out: Float64, first: int, *, block: bool
     ) -> dict[str, Release]:
         releases = {}
         for (name, _), values in zip(plan.views, out, strict=True):
@@ -289,13 +273,6 @@ class Gauge:
                 "thread; after an interruption make another gauge, at its own cost."
             ) from None
 
-    def _refuse_in_a_fork(self) -> None:
-        if os.getpid() != self._owner:
-            raise LiveState(
-                "Expected the process that made this gauge, got a fork of it. Two processes would "
-                "draw the same noise for different data. Make it in the process that uses it."
-            )
-
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise LiveState(
             "Expected one live gauge, got an attempt to copy or pickle it. Two copies would draw "
@@ -307,6 +284,6 @@ class Gauge:
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self._plan.views)
         return (
-            f"Gauge(views=[{names}], cells={self._cells}, step={self._step}, "
-            f"guarantee={self._plan.guarantee}, words={self._words!r})"
+            f"Gauge(views=[{names}], cells={self._cells}, step={self.step}, "
+            f"guarantee={self._plan.guarantee}, meter={self._meter!r})"
         )

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test check bench clean
+.PHONY: help setup run grocery test check bench docs clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
@@ -14,7 +14,14 @@ setup: .venv/installed  ## make .venv with the package and everything it needs
 	touch $@
 
 run: setup       ## publish a year of real flights privately; ends with a table and a picture
-	$(BIN)/python examples/flights/flights.py
+	$(BIN)/python examples/flights/prepare.py
+	$(BIN)/tidegauge run examples/flights/flights.yaml
+	$(BIN)/tidegauge plot examples/flights/output/public --view window_7d -o examples/flights/output/departures.png
+
+grocery: setup   ## publish a year of supermarket baskets, protecting households
+	$(BIN)/python examples/grocery/prepare.py
+	$(BIN)/tidegauge run examples/grocery/grocery.yaml
+	$(BIN)/tidegauge plot examples/grocery/output/public --view window_7d -o examples/grocery/output/baskets.png
 
 test: setup      ## run every test
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
@@ -26,7 +33,10 @@ check: setup     ## formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 bench: setup     ## print the figures of benchmarks/README.md, measured side by side
-	for script in noise engine strategies live cold_start accuracy; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in noise engine strategies live cold_start accuracy cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+
+docs: setup      ## write docs/cli.md from the help texts
+	$(BIN)/python -m tidegauge.cli.manual > docs/cli.md
 
 clean:           ## remove the environment and everything generated
-	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/*/output

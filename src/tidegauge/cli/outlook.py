@@ -1,0 +1,123 @@
+"""What a plan will give, before any data is read: noise, interval and ratio of every view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from tidegauge.cli.terminal import Column, Terminal
+
+if TYPE_CHECKING:
+    from tidegauge.mechanisms.plan import GaugePlan
+    from tidegauge.strategies.decay import Decay
+
+__all__ = ["Outlook", "outlook", "ratio_to_bound", "significant", "tell"]
+
+_UNKNOWN_HORIZON = 1 << 20  # where a running sum is judged if nobody says how long it runs
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """One view of one gauge, as it will be.
+
+    Attributes:
+        gauge: The gauge.
+        view: The view.
+        steps: The first, a middle and the last step that are shown, counted from 1.
+        noise_std: Standard deviation of the noise at these steps, in the column's units.
+        half_width: Half the width of the 95 % interval at the last of these steps.
+        ratio: Worst noise over the least that any factorization mechanism could reach there.
+    """
+
+    gauge: str
+    view: str
+    steps: tuple[int, ...]
+    noise_std: tuple[float, ...]
+    half_width: float
+    ratio: float
+
+
+def outlook(
+    gauge: str, views: Sequence[tuple[str, Decay]], plan: GaugePlan, unit: float, last: int | None
+) -> list[Outlook]:
+    """Return what each view of a gauge will be.
+
+    Args:
+        gauge: Its name.
+        views: Names and decays.
+        plan: Its mechanism.
+        unit: The value of one grain.
+        last: The last step, counted from 1; None: no end.
+    """
+    end = last or plan.horizon or _UNKNOWN_HORIZON
+    steps = (1, (end + 1) // 2, end)
+    rows = []
+    for view, decay in views:
+        stds = tuple(float(std) * unit for std in plan.noise_std(decay, steps))
+        half = float(plan.half_width(decay, [end])[0]) * unit
+        rows.append(Outlook(gauge, view, steps, stds, half, ratio_to_bound(plan, decay)))
+    return rows
+
+
+def ratio_to_bound(plan: GaugePlan, decay: Decay) -> float:
+    r"""Return a view's worst noise over the lower bound of any factorization mechanism.
+
+    The bound holds for a unit that contributes all it may to one step, with the same kind of noise
+    and the same share of the budget; Laplace noise is bounded through the L2 norm of a column,
+    which is at most its L1 norm.
+    """
+    from tidegauge.noise.gaussian import RoundedGaussian
+    from tidegauge.privacy.ledger import GaussianCost, PureCost
+    from tidegauge.privacy.unit import Contributions
+    from tidegauge.strategies.bounds import lower_bound
+
+    horizon = plan.horizon or plan.end or _UNKNOWN_HORIZON
+    unit = plan.neighbors.unit
+    events = 1
+    if isinstance(unit, Contributions) and not unit.min_separation:
+        events = unit.max_events
+    if isinstance(plan.law, RoundedGaussian):
+        assert isinstance(plan.cost, GaussianCost)
+        needed = events * sqrt(plan.neighbors.event_l2_squared) / float(plan.cost.mu)
+    else:
+        assert isinstance(plan.cost, PureCost)
+        needed = events * plan.neighbors.event_l1 / float(plan.cost.epsilon)
+    gain = sqrt(plan.strategy.worst_variance_gain(decay, horizon))  # grains a lattice unit
+    return gain * float(plan.law.scale) / (needed * lower_bound(decay, horizon))
+
+
+def tell(terminal: Terminal, rows: Sequence[Outlook]) -> None:
+    """Print the table of views; on every line what the numbers mean at the last step."""
+    columns = [
+        Column("gauge"),
+        Column("view"),
+        *(Column(f"noise std, {name} step", right=True) for name in ("first", "middle", "last")),
+        Column("± 95 %", right=True),
+        Column("ratio", right=True),
+    ]
+    cells = [
+        [
+            row.gauge, row.view, *(significant(std) for std in row.noise_std),
+            significant(row.half_width), f"{row.ratio:.2f}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    terminal.table("What will be published (no data was read)", columns, cells)
+
+
+def significant(value: float) -> str:
+    """Return a number with three significant digits, never in powers of ten.
+
+    Examples:
+        >>> significant(0.01234), significant(12.34), significant(12345.6)
+        ('0.0123', '12.3', '12,346')
+    """
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    from math import floor, log10
+
+    return f"{value:.{2 - floor(log10(abs(value)))}f}"

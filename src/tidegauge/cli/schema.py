@@ -1,0 +1,16 @@
+"""``tidegauge schema``: the JSON Schema of a config, for editors."""
+
+from __future__ import annotations
+
+from tidegauge.cli.command import command
+from tidegauge.cli.terminal import Terminal
+
+__all__ = ["schema"]
+
+
+@command("schema", examples=("tidegauge schema", "tidegauge schema > tidegauge.schema.json"))
+def schema(terminal: Terminal) -> None:
+    """Write the JSON Schema of a config, for editors that complete and check."""
+    from tidegauge.plan.config import json_schema
+
+    terminal.document(json_schema())

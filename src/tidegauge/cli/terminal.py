@@ -1,0 +1,145 @@
+"""What is printed and where: data on standard output, talk on standard error.
+
+On a terminal tables are drawn by rich, which obeys ``NO_COLOR`` and the width; elsewhere they are
+plain columns, the same in every environment. Progress exists only on a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import click
+
+__all__ = ["Column", "Terminal"]
+
+Progress = Callable[[int, int], None]
+
+_TIGHT: Final = 2  # spaces between plain columns
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Args:
+        title: Its heading.
+        right: Whether its texts are aligned to the right, as numbers are.
+    """
+
+    title: str
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """How one command talks.
+
+    Args:
+        as_json: Results are one JSON document, and errors one JSON line.
+        quiet: Nothing but results and errors.
+        verbose: Details for the operator, too.
+    """
+
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    warned: list[str] = field(default_factory=list, repr=False, compare=False)
+
+    def say(self, text: str) -> None:
+        """Talk: to standard error, unless quiet."""
+        if not self.quiet:
+            click.echo(shown_text(text), err=True)
+
+    def detail(self, text: str) -> None:
+        """Talk that only ``-v`` asks for."""
+        if self.verbose:
+            click.echo(shown_text(text), err=True)
+
+    def data(self, text: str) -> None:
+        """Write a result to standard output."""
+        click.echo(shown_text(text))
+
+    def document(self, value: Any) -> None:
+        """Write a result as one JSON document to standard output."""
+        click.echo(json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True))
+
+    def error(self, code: int, text: str) -> None:
+        """Say what went wrong, to standard error."""
+        if self.as_json:
+            click.echo(json.dumps({"error": text, "exit_code": code}, sort_keys=True), err=True)
+        else:
+            click.echo(shown_text(text), err=True)
+
+    def table(self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table to standard output: drawn on a terminal, plain columns elsewhere."""
+        rows = [[shown_text(text) for text in row] for row in rows]
+        if sys.stdout.isatty():
+            _drawn(title, columns, rows)
+        else:
+            click.echo("\n".join(_plain(title, columns, rows)))
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Progress | None]:
+        """Give a function of (done, all) that draws a bar; None where nobody would see it."""
+        if self.quiet or self.as_json or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        with Bar(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=None)
+
+            def tell(done: int, everything: int) -> None:
+                bar.update(task, completed=done, total=everything)
+
+            yield tell
+
+
+def shown_text(text: str) -> str:
+    """Return a text without control characters, which could drive a terminal.
+
+    Examples:
+        >>> shown_text("a\\x1b[31mb")
+        'a\\ufffd[31mb'
+    """
+    return "".join(
+        "\ufffd" if unicodedata.category(sign) == "Cc" and sign != "\n" else sign for sign in text
+    )
+
+
+def _plain(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in plain columns."""
+    heads = [column.title for column in columns]
+    widths = [max(map(len, cells)) for cells in zip(heads, *rows, strict=True)]
+    lines = [title] if title else []
+    for row in (heads, ["-" * width for width in widths], *rows):
+        cells = [
+            text.rjust(width) if column.right else text.ljust(width)
+            for text, width, column in zip(row, widths, columns, strict=True)
+        ]
+        lines.append((" " * _TIGHT).join(cells).rstrip())
+    return lines
+
+
+def _drawn(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    """Draw a table on the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title, style="bold") if title else None, title_justify="left",
+                  header_style="bold cyan")
+    for column in columns:
+        table.add_column(
+            Text(column.title), justify="right" if column.right else "left", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*(Text(text) for text in row))
+    Console().print(table)

@@ -8,12 +8,13 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
     from tidegauge.mechanisms.plan import GaugePlan
     from tidegauge.strategies.decay import Decay
 
-__all__ = ["Outlook", "outlook", "ratio_to_bound", "significant", "tell"]
+__all__ = ["Outlook", "outlook", "ratio_to_bound", "tell"]
 
 _UNKNOWN_HORIZON = 1 << 20  # where a running sum is judged if nobody says how long it runs
 
@@ -105,19 +106,3 @@ def tell(terminal: Terminal, rows: Sequence[Outlook]) -> None:
         for row in rows
     ]  # fmt: skip
     terminal.table("What will be published (no data was read)", columns, cells)
-
-
-def significant(value: float) -> str:
-    """Return a number with three significant digits, never in powers of ten.
-
-    Examples:
-        >>> significant(0.01234), significant(12.34), significant(12345.6)
-        ('0.0123', '12.3', '12,346')
-    """
-    if value == 0:
-        return "0"
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    from math import floor, log10
-
-    return f"{value:.{2 - floor(log10(abs(value)))}f}"

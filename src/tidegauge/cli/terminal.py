@@ -78,6 +78,7 @@ class Terminal:
 
     def table(self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Write a table to standard output: drawn on a terminal, plain columns elsewhere."""
+        title = shown_text(title)
         rows = [[shown_text(text) for text in row] for row in rows]
         if sys.stdout.isatty():
             _drawn(title, columns, rows)

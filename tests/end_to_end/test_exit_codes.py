@@ -1,0 +1,177 @@
+"""One test for each exit code; what is printed says what to do, and shows no data."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from visits import CONFIG, rows_of_visits, write_visits
+from terminals import environment, tidegauge
+
+from tidegauge.cli.main import program
+from tidegauge.errors import BudgetExceeded
+
+
+def run(shop, *words, **changes):
+    return tidegauge("run", "visits.yaml", *words, cwd=shop, **changes)
+
+
+def test_0_done(shop):
+    code, out, err = run(shop)
+    assert 0 == code, err
+    assert 0 == run(shop)[0]
+
+
+def test_1_unexpected_shows_neither_a_traceback_nor_data(shop, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("row 17: 4 bananas")
+
+    monkeypatch.setattr("tidegauge.cli.run.run_plan", fail, raising=True)
+    for words in ([], ["-v"]):
+        ended = CliRunner().invoke(program, ["run", str(shop / "visits.yaml"), *words])
+        assert 1 == ended.exit_code
+        assert "RuntimeError" in ended.stderr
+        assert "bananas" not in ended.output
+        assert "Traceback" not in ended.output
+    assert "test_exit_codes.py" in ended.stderr  # with -v: the places
+
+
+def test_2_usage(shop):
+    code, out, err = tidegauge("run", cwd=shop)
+    assert (2, "") == (code, out)
+    assert "CONFIG" in err
+
+
+def test_3_budget_refused(shop, monkeypatch):
+    def refuse(*_, **__):
+        raise BudgetExceeded("Expected charges within the guarantee, got more.")
+
+    monkeypatch.setattr("tidegauge.cli.run.run_plan", refuse, raising=True)
+    ended = CliRunner().invoke(program, ["run", str(shop / "visits.yaml")])
+    assert (3, "") == (ended.exit_code, ended.stdout)
+    assert ended.stderr.startswith("Expected charges within the guarantee, got more.")
+
+
+def test_5_a_store_behind_its_mark(shop):
+    assert 0 == run(shop, "--until", "2025-01-08T00:00:00Z")[0]
+    shutil.copy(shop / "visits.tidegauge", shop / "backup")
+    assert 0 == run(shop)[0]
+    before = contents(shop / "public")
+    for extra in shop.glob("visits.tidegauge*"):
+        extra.unlink()
+    shutil.copy(shop / "backup", shop / "visits.tidegauge")
+    for _ in range(2):  # never a retry
+        code, out, err = run(shop)
+        assert (5, "") == (code, out)
+        assert "--accept-second-release" in err
+    assert before == contents(shop / "public")
+
+
+def test_69_a_source_that_is_away(shop):
+    (shop / "visits.csv").unlink()
+    code, out, err = run(shop)
+    assert (69, "") == (code, out)
+    assert "visits.csv" in err
+    write_visits(shop, rows_of_visits())
+    assert 0 == run(shop)[0]
+
+
+def test_74_a_folder_that_cannot_be_written(shop):
+    (shop / "visits.yaml").write_text(CONFIG.replace("public: public", "public: file/public"))
+    (shop / "file").write_text("in the way")
+    code, out, err = run(shop)
+    assert (74, "") == (code, out), err
+    assert "file" in err
+
+
+def test_75_locked_by_another_process(shop):
+    text = CONFIG.replace("[visits.csv]", '["-"]')
+    (shop / "visits.yaml").write_text(text)
+    assert 0 == tidegauge("run", "visits.yaml", cwd=shop, stdin="")[0]
+    import sqlite3
+
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(shop / "visits.yaml")],
+        cwd=shop, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert "held\n" == first.stdout.readline()
+        code, out, err = tidegauge("run", "visits.yaml", cwd=shop, stdin="")
+        assert (75, "") == (code, out)
+        assert str(first.pid) in err
+    finally:
+        first.stdin.close()
+        first.wait()
+    assert 0 == tidegauge("run", "visits.yaml", cwd=shop, stdin="")[0]
+    assert sqlite3  # the store is SQLite: its lock is not the one that is tested
+
+
+def test_78_a_wrong_config(shop):
+    (shop / "visits.yaml").write_text(CONFIG.replace("epsilon", "epsilonn"))
+    for words in (["validate"], ["plan"], ["run"]):
+        code, out, err = tidegauge(*words, "visits.yaml", cwd=shop)
+        assert (78, "") == (code, out)
+        assert "visits.yaml:6:" in err
+        assert "epsilon" in err
+
+
+def test_78_a_plan_that_is_not_the_approved_one(shop):
+    code, out, err = run(shop, "--approved", "sha256:" + "0" * 64)
+    assert (78, "") == (code, out)
+    assert not (shop / "public").exists()
+    assert not (shop / "visits.tidegauge").exists()
+    digest = json.loads(tidegauge("plan", "visits.yaml", "--json", cwd=shop)[1])["sha256"]
+    assert 0 == run(shop, "--approved", digest)[0]
+
+
+def test_78_a_store_of_another_plan(shop):
+    assert 0 == run(shop)[0]
+    before = contents(shop / "public")
+    (shop / "visits.yaml").write_text(CONFIG.replace("epsilon: 1.0", "epsilon: 2.0"))
+    code, out, err = run(shop)
+    assert (78, "") == (code, out)
+    assert before == contents(shop / "public")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_130_interrupted_and_run_again(shop, sign):
+    config = CONFIG.replace("step: 1h", "step: 1s").replace("[step, running, 1d]", "[running]")
+    (shop / "visits.yaml").write_text(config)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tidegauge", "run", "visits.yaml"],
+        cwd=shop, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    measured = shop / "public" / "measurements" / "visits"
+    while process.poll() is None and not any(measured.glob("*.parquet")):
+        pass
+    process.send_signal(sign)
+    out, err = process.communicate()
+    assert (130, "") == (process.returncode, out)
+    assert "again" in err
+    assert "Traceback" not in err
+    published = {file.name: file.read_bytes() for file in measured.glob("*.parquet")}
+    code, _, err = run(shop)
+    assert 0 == code, err
+    assert published == {name: (measured / name).read_bytes() for name in published}
+    assert len(published) < len(list(measured.glob("*.parquet")))
+
+
+def contents(folder):
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+HOLD = """
+import sys
+from tidegauge.cli.run import opened_store
+with opened_store(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""

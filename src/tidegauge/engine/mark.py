@@ -105,7 +105,7 @@ class MarkFile:
         Raises:
             StoreBehind: It is behind, was lost, was copied, or has measurements and no mark.
         """
-        if mark is None:
+        if mark is None or (mark.store != store and not mark.step):
             if step:
                 raise StoreBehind(
                     f"Expected the mark of {self._store_path} at {self.path}, got none, though "
@@ -113,17 +113,17 @@ class MarkFile:
                     f"published. Put the mark back (`mark:`). {_WAYS}"
                 )
             return
-        if mark.store != store and mark.step:
+        if mark.store != store:
             raise StoreBehind(
                 f"Expected at {self._store_path} the store that published {mark.step} steps, got "
                 f"another one. Measuring these steps again is a second release. {_WAYS}"
             )
-        if mark.store == store and mark.step > step:
+        if mark.step > step:
             raise StoreBehind(
                 f"Expected {mark.step} steps in {self._store_path}, as its mark {self.path} says, "
                 f"got {step}. Going on would publish other numbers for the same steps. {_WAYS}"
             )
-        if mark.store == store and step and self._is_copy(mark):
+        if step and self._is_copy(mark):
             raise StoreBehind(
                 f"Expected one store, got two copies: {mark.path} and {self._store_path}. Both "
                 f"would publish. Go on with the first and delete this one. {_WAYS}"

@@ -15,7 +15,7 @@ import os
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, final
@@ -57,13 +57,15 @@ class Spend:
         store: The store's name.
         fingerprint: The plan's.
         step: Steps that were committed when it was charged.
-        events: What it costs, in dp_accounting's terms.
+        day: When that was, as ``2013-01-31``.
+        gauges: What each gauge costs, as an event in dp_accounting's terms.
     """
 
     store: str
     fingerprint: str
     step: int
-    events: dict[str, object]
+    day: str
+    gauges: dict[str, dict[str, object]]
 
     def to_text(self) -> str:
         """Return the form that is stored."""

@@ -9,6 +9,10 @@
     ├── UnsupportedCombination          no proven mechanism for this combination
     ├── StreamEnded                     the stream's declared end is reached
     ├── LiveState (TypeError)           a live gauge was copied, pickled, forked or interrupted
+    ├── StoreMismatch                   the store or public folder belongs to another plan
+    ├── StoreBehind                     older than what was published, or damaged; never retry
+    ├── Locked                          another process writes; retry later
+    ├── WriteFailed                     disk full or read-only; everything stays as it was
     └── MissingExtra (ImportError)      install an optional dependency
 
 Messages have one form: ``Expected ..., got .... What goes wrong. What to do.`` They may show
@@ -24,10 +28,14 @@ __all__ = [
     "InvalidInput",
     "InvalidParameter",
     "LiveState",
+    "Locked",
     "MissingExtra",
+    "StoreBehind",
+    "StoreMismatch",
     "StreamEnded",
     "TidegaugeError",
     "UnsupportedCombination",
+    "WriteFailed",
 ]
 
 
@@ -75,6 +83,25 @@ class StreamEnded(TidegaugeError):
 
 class LiveState(TidegaugeError, TypeError):
     """A live gauge cannot be copied, pickled, used after a fork, or after an interruption."""
+
+
+class StoreMismatch(TidegaugeError):
+    """A store or a public folder belongs to another plan, or to another version of its format."""
+
+
+class StoreBehind(TidegaugeError):
+    """A store is older than what was published from it, copied, or damaged.
+
+    Going on would publish a second release of the same steps; trying again cannot help.
+    """
+
+
+class Locked(TidegaugeError):
+    """Another process writes to the store; trying again later may help."""
+
+
+class WriteFailed(TidegaugeError):
+    """Something could not be written; what was committed and published stays as it was."""
 
 
 class MissingExtra(TidegaugeError, ImportError):

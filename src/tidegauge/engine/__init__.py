@@ -1,0 +1,1 @@
+"""The engine: from a source to the store (private), from the store to the public folder."""

@@ -1,0 +1,176 @@
+"""The high-water mark: how far a store has got, kept away from it.
+
+A store that was restored from a backup looks like any other, but going on with it would draw new
+noise for steps that are published: a second release. The mark remembers. It is written durably
+after each commit and before anything is published; a store that is behind its mark, or that has
+measurements and no mark at all, is refused. The mark holds nothing about data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+from tidegauge.engine.files import private_folder, put
+from tidegauge.engine.store import Spend
+from tidegauge.errors import StoreBehind
+
+__all__ = ["Mark", "MarkFile", "default_folder"]
+
+_FORMAT = 1
+_WAYS = (
+    "Bring back the store that is not older than what was published, or accept a second release "
+    "(--accept-second-release): it is charged to the ledger in full, once more."
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is remembered of a store.
+
+    Attributes:
+        store: The store's name.
+        path: Where it lay.
+        fingerprint: Of its plan.
+        step: How many steps it had committed.
+        spends: Every release that was charged.
+    """
+
+    store: str
+    path: str
+    fingerprint: str
+    step: int
+    spends: tuple[Spend, ...]
+
+
+def default_folder() -> Path:
+    """Where marks lie if the config does not say: the user's state directory."""
+    from platformdirs import user_state_path
+
+    return user_state_path("tidegauge", appauthor=False) / "marks"
+
+
+@final
+class MarkFile:
+    """The file of a mark.
+
+    Args:
+        path: The file; None: one in the user's state directory, named after the store's path.
+        store_path: Where the store lies.
+    """
+
+    def __init__(self, path: Path | None, store_path: Path) -> None:
+        self._given = path is not None
+        self._store_path = store_path.resolve()
+        if path is None:
+            name = hashlib.sha256(bytes(self._store_path)).hexdigest()[:32]
+            path = default_folder() / f"{name}.mark"
+        self.path = path.resolve()
+        private_folder(self.path.parent)
+
+    @property
+    def warning(self) -> str | None:
+        """What to say if store and mark lie in one folder and would be restored together."""
+        if self.path.parent != self._store_path.parent:
+            return None
+        return (
+            f"The mark {self.path} lies beside its store. A backup that restores the folder turns "
+            "both back, and a second release goes unnoticed. Keep it elsewhere: leave `mark:` out, "
+            "or name another folder."
+        )
+
+    def read(self, store: str) -> Mark | None:
+        """Return the mark of this place, or of a store of this name that was moved here.
+
+        Raises:
+            StoreBehind: The file is no mark.
+        """
+        mark = _read(self.path)
+        if mark is None and not self._given:
+            mark = next((m for m in _all(self.path.parent) if m.store == store), None)
+        return mark
+
+    def check(self, mark: Mark | None, store: str, step: int) -> None:
+        """Refuse a store that is not what its mark remembers.
+
+        Args:
+            mark: From :meth:`read`.
+            store: The store's name.
+            step: How many steps it has committed.
+
+        Raises:
+            StoreBehind: It is behind, was lost, was copied, or has measurements and no mark.
+        """
+        if mark is None or (mark.store != store and not mark.step):
+            if step:
+                raise StoreBehind(
+                    f"Expected the mark of {self._store_path} at {self.path}, got none, though "
+                    f"{step} steps are measured. It may be an old copy, and more may have been "
+                    f"published. Put the mark back (`mark:`). {_WAYS}"
+                )
+            return
+        if mark.store != store:
+            raise StoreBehind(
+                f"Expected at {self._store_path} the store that published {mark.step} steps, got "
+                f"another one. Measuring these steps again is a second release. {_WAYS}"
+            )
+        if mark.step > step:
+            raise StoreBehind(
+                f"Expected {mark.step} steps in {self._store_path}, as its mark {self.path} says, "
+                f"got {step}. Going on would publish other numbers for the same steps. {_WAYS}"
+            )
+        if step and self._is_copy(mark):
+            raise StoreBehind(
+                f"Expected one store, got two copies: {mark.path} and {self._store_path}. Both "
+                f"would publish. Go on with the first and delete this one. {_WAYS}"
+            )
+
+    def write(self, mark: Mark) -> None:
+        """Write the mark durably; its place is this file, its store lies here.
+
+        Raises:
+            WriteFailed: The disk does not take it.
+        """
+        content = vars(replace(mark, path=str(self._store_path))) | {
+            "format": _FORMAT,
+            "spends": [vars(spend) for spend in mark.spends],
+        }
+        text = json.dumps(content, sort_keys=True, indent=1)
+        put(self.path, f"{text}\n{_check(text)}\n".encode(), mode=0o600)
+
+    def _is_copy(self, mark: Mark) -> bool:
+        other = Path(mark.path)
+        return other != self._store_path and other.exists()
+
+
+def _all(folder: Path) -> Iterator[Mark]:
+    for path in sorted(folder.glob("*.mark")):
+        mark = _read(path)
+        if mark is not None:
+            yield mark
+
+
+def _read(path: Path) -> Mark | None:
+    """Return the mark in a file; None if there is no file."""
+    try:
+        text, check = path.read_text().rstrip("\n").rsplit("\n", 1)
+        content = json.loads(text)
+        if check != _check(text) or content.pop("format") != _FORMAT:
+            raise ValueError
+        spends = tuple(Spend(**spend) for spend in content.pop("spends"))
+        return Mark(spends=spends, **content)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise StoreBehind(
+            f"Expected a mark at {path}, got something else. How far the store has published is "
+            f"not known. Bring the mark back, or remove the file. {_WAYS}"
+        ) from None
+
+
+def _check(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

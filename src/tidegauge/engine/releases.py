@@ -1,0 +1,135 @@
+"""Releases as a table: the columns that every reader gets, in every format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegauge.plan.plan import Clock, PlannedGauge
+from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.strategy import Float64, Int64
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Published", "published_views"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """One view of one gauge as it is published.
+
+    Attributes:
+        clock: Of the plan.
+        gauge: What was measured.
+        name: The view's name.
+        decay: Its decay.
+        every: It is read at every so many steps, at the ends of aligned stretches.
+    """
+
+    clock: Clock
+    gauge: PlannedGauge
+    name: str
+    decay: Decay
+    every: int = 1
+
+    def steps(self, first: int, steps: int) -> Int64:
+        """Return which of the steps are published, counted from 1: public, whatever was measured.
+
+        Args:
+            first: The first step of a block, from 0.
+            steps: How many it has.
+        """
+        numbers = np.arange(first + 1, first + steps + 1)
+        return numbers[numbers % self.every == 0]
+
+    def complete(self, numbers: Int64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Return for each step (from 1) whether the view has seen all that it weighs."""
+        full = self.decay.steps if isinstance(self.decay, Window) else 1
+        return np.asarray(numbers >= full)
+
+    @cached_property
+    def grain(self) -> float:
+        """The value of one grain, in the units of the column."""
+        return float(self.gauge.round_to)
+
+    def noise_std(self, numbers: Int64) -> Float64:
+        """Return the noise's standard deviation at each step (from 1), in the column's units."""
+        return self.gauge.mechanism.noise_std(self.decay, numbers) * self.grain
+
+    def half_width(self, numbers: Int64) -> Float64:
+        """Return half the interval's width at each step (from 1), in the column's units."""
+        return self.gauge.mechanism.half_width(self.decay, numbers) * self.grain
+
+    def table(self, first: int, values: Float64) -> pl.DataFrame:
+        """Return the releases of a block: one row a published step and cell, step by step.
+
+        Args:
+            first: The first step of the block, from 0.
+            values: The decoded view, shape (steps, cells), in grains.
+        """
+        import polars as pl
+
+        numbers = self.steps(first, len(values))
+        cells = len(self.gauge.cells)
+        shown = values[numbers - 1 - first].reshape(-1) * self.grain
+        half = np.repeat(self.half_width(numbers), cells)
+        rows = len(shown)
+        columns = [
+            _constant("gauge", self.gauge.name, rows),
+            _constant("view", self.name, rows),
+            *self._cells(len(numbers)),
+            pl.Series("step", np.repeat(numbers, cells)),
+            *self._times(numbers, cells),
+            pl.Series("value", shown),
+            pl.Series("noise_std", np.repeat(self.noise_std(numbers), cells)),
+            pl.Series("lower", shown - half),
+            pl.Series("upper", shown + half),
+            pl.Series("level", np.full(rows, self.gauge.mechanism.level)),
+            pl.Series("complete", np.repeat(self.complete(numbers), cells)),
+            pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
+        ]
+        return pl.DataFrame(columns)
+
+    def _cells(self, steps: int) -> list[pl.Series]:
+        """One column for each of the ``by`` columns, under its own name."""
+        import polars as pl
+
+        order = np.tile(np.arange(len(self.gauge.cells)), steps)
+        columns = []
+        for position, (name, _) in enumerate(self.gauge.by):
+            values = [cell[position] for cell in self.gauge.cells]
+            kind = pl.Enum(list(dict.fromkeys(values)))
+            columns.append(pl.Series(name, values, dtype=kind).gather(order))
+        return columns
+
+    def _times(self, numbers: Int64, cells: int) -> list[pl.Series]:
+        """Begin and end of each step in UTC, half open; null where a step is a record."""
+        import polars as pl
+
+        kind = pl.Datetime("us", "UTC")
+        if self.clock.step_us is None:
+            empty = pl.Series("step_start", [None], dtype=kind)
+            empty = empty.new_from_index(0, len(numbers) * cells)
+            return [empty, empty.alias("step_end")]
+        start = self.clock.start_us + (np.repeat(numbers, cells) - 1) * self.clock.step_us
+        return [
+            pl.Series("step_start", start).cast(kind),
+            pl.Series("step_end", start + self.clock.step_us).cast(kind),
+        ]
+
+
+def _constant(name: str, value: str, rows: int) -> pl.Series:
+    import polars as pl
+
+    return pl.Series(name, [value], dtype=pl.Enum([value])).new_from_index(0, rows)
+
+
+def published_views(clock: Clock, gauge: PlannedGauge) -> list[Published]:
+    """Return the views of a gauge that the plan publishes."""
+    return [
+        Published(clock, gauge, name, decay, gauge.every_of(name)) for name, decay in gauge.views
+    ]

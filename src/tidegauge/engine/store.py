@@ -1,0 +1,393 @@
+r"""The store: everything private, in one file, for one writer.
+
+Theory of operation. One transaction commits a block of steps for all gauges: the measurement, the
+private state behind it, the position. Nothing of a block is published before that transaction is
+durable, and what is published is read back from it. So a crash leaves either no trace of a block
+(it is measured anew, and nobody has seen the first draw) or all of it. Rows of the measurement are
+inserted and never changed; the file itself refuses it. If a commit fails in a way that leaves open
+whether it stands, the store takes nothing more: the next opening looks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, final
+
+import numpy as np
+
+from tidegauge.engine.lock import Owner, this_process
+from tidegauge.engine.packing import pack, unpack
+from tidegauge.engine.schema import connect, damaged, digest, speaking, transaction
+from tidegauge.errors import LiveState, Locked, StoreMismatch
+from tidegauge.strategies.strategy import Int64, State
+
+__all__ = ["Block", "Spend", "Store"]
+
+_PART = 1 << 15  # bytes of a state that are written together, if they changed
+_BOUNDING = -1  # the number under which the state of the contribution bound is kept
+
+
+@dataclass(frozen=True)
+class Block:
+    """Measured steps of one gauge, as they were committed.
+
+    Attributes:
+        first: The first step, from 0.
+        steps: How many.
+        measured: int64 of shape (rows, cells), in lattice units: public.
+    """
+
+    first: int
+    steps: int
+    measured: Int64
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One release of a stream: all gauges of a plan, charged in full.
+
+    Attributes:
+        store: The store's name.
+        fingerprint: The plan's.
+        step: Steps that were committed when it was charged.
+        day: When that was, as ``2013-01-31``.
+        gauges: What each gauge costs, as an event in dp_accounting's terms.
+    """
+
+    store: str
+    fingerprint: str
+    step: int
+    day: str
+    gauges: dict[str, dict[str, object]]
+
+    def to_text(self) -> str:
+        """Return the form that is stored."""
+        return json.dumps(vars(self), sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str) -> Spend:
+        """Return the spend of a stored form."""
+        return cls(**json.loads(text))
+
+
+@final
+class Store:
+    """An open store; it holds the lock until it is closed.
+
+    Args:
+        path: The file; made, with mode 0600, if there is none.
+        fingerprint: Of the plan, without its published views.
+        canonical: The plan itself; a plan with other views takes its place.
+        gauges: The names of its gauges.
+
+    Raises:
+        Locked: Another process writes.
+        StoreMismatch: The store belongs to another plan.
+        StoreBehind: The store is damaged.
+        WriteFailed: The disk does not take it.
+    """
+
+    def __init__(
+        self, path: Path, *, fingerprint: str, canonical: bytes, gauges: Sequence[str]
+    ) -> None:
+        self.path = path.resolve()
+        self._gauges = {name: number for number, name in enumerate(gauges)}
+        self._pid = os.getpid()
+        self._parts: dict[tuple[int, int], bytes] = {}  # what the file holds of the states
+        self._usable = True
+        self._connection = connect(self.path)
+        try:
+            with speaking(self.path):
+                with transaction(self._connection):
+                    self._incarnation = self._lock()
+                    self._bind(fingerprint, canonical)
+                row = self._connection.execute("SELECT store, step FROM plan").fetchone()
+        except BaseException:
+            self._connection.close()
+            raise
+        self.name, self._step = str(row[0]), int(row[1])
+
+    @property
+    def step(self) -> int:
+        """How many steps are committed."""
+        return self._step
+
+    @property
+    def incarnation(self) -> int:
+        """How often the store was opened, this time included."""
+        return self._incarnation
+
+    def commit(
+        self,
+        first: int,
+        steps: int,
+        blocks: Mapping[str, Int64],
+        states: Mapping[str, Mapping[str, State]],
+        *,
+        readings: Mapping[str, State] | None = None,
+        bounding: State | None = None,
+        counters: Mapping[str, int] | None = None,
+        ended: bool = False,
+    ) -> None:
+        """Commit a block of steps of all gauges, durably, in one transaction.
+
+        Args:
+            first: The first step, from 0; it must be the first that is not committed.
+            steps: How many.
+            blocks: The measurement of each gauge, int64 of shape (rows, cells).
+            states: The private state of each gauge after the block.
+            readings: Public states of the decoders *before* the block, to resume from; optional.
+            bounding: The state of the contribution bound after the block.
+            counters: The operator's counts, by name; they replace earlier ones.
+            ended: This was the last block: private states are erased.
+
+        Raises:
+            LiveState: This is a fork, or an earlier commit failed.
+            Locked: The lock is another process's.
+            StoreMismatch: The block is not the next one.
+            WriteFailed: The disk does not take it; whether the block stands, the next opening sees.
+        """
+        self._refuse_unless_usable()
+        self._usable = False
+        with speaking(self.path), transaction(self._connection):
+            self._check_lock(first)
+            self._insert(first, steps, blocks)
+            for name, reading in (readings or {}).items():
+                data = pack({"reading": reading})
+                key = first, self._gauges[name]
+                row = (*key, data, digest(*key, data))
+                self._connection.execute("INSERT INTO reading VALUES (?, ?, ?, ?)", row)
+            if ended:
+                self._connection.execute("DELETE FROM state")
+            else:
+                for name, state in states.items():
+                    self._write_state(self._gauges[name], pack(state))
+                if bounding is not None:
+                    self._write_state(_BOUNDING, pack({"bounding": bounding}))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO counter VALUES (?, ?)", (counters or {}).items()
+            )
+            self._connection.execute("UPDATE plan SET step = ?", (first + steps,))
+        self._step = first + steps
+        self._usable = True
+        if ended:  # older versions of the states are in the log
+            self._parts.clear()
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def states(self) -> dict[str, dict[str, State]]:
+        """Return the private state of each gauge after the last committed step; none before it.
+
+        Raises:
+            StoreBehind: The store is damaged.
+        """
+        found = {}
+        for name, number in self._gauges.items():
+            data = self._read_state(number)
+            if data:
+                found[name] = unpack(data)
+        return found
+
+    def bounding(self) -> State | None:
+        """Return the state of the contribution bound, if there is one."""
+        data = self._read_state(_BOUNDING)
+        return unpack(data)["bounding"] if data else None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Return first step and number of steps of every committed block, in order."""
+        with speaking(self.path):
+            return self._connection.execute("SELECT * FROM span ORDER BY first").fetchall()
+
+    def block(self, gauge: str, first: int) -> Block:
+        """Read a committed block back.
+
+        Raises:
+            StoreBehind: It is not as it was written.
+        """
+        with speaking(self.path):
+            row = self._connection.execute(
+                "SELECT steps, cells, v, digest FROM block WHERE first = ? AND gauge = ?",
+                (first, self._gauges[gauge]),
+            ).fetchone()
+        if row is None or row[3] != digest(first, self._gauges[gauge], *row[:3]):
+            raise damaged(self.path)
+        measured = np.frombuffer(row[2], "<i8").reshape(-1, row[1]).copy()
+        return Block(first, row[0], measured)
+
+    def reading(self, gauge: str, first: int) -> tuple[int, State] | None:
+        """Return the latest stored state of a decoder that is not after ``first``, and its step."""
+        with speaking(self.path):
+            row = self._connection.execute(
+                "SELECT first, gauge, data, digest FROM reading WHERE gauge = ? AND first <= ? "
+                "ORDER BY first DESC LIMIT 1",
+                (self._gauges[gauge], first),
+            ).fetchone()
+        if row is None:
+            return None
+        if row[3] != digest(*row[:3]):
+            raise damaged(self.path)
+        return int(row[0]), unpack(row[2])["reading"]
+
+    def spends(self) -> list[Spend]:
+        """Return every release that was charged, in order."""
+        with speaking(self.path):
+            rows = self._connection.execute("SELECT entry FROM spend ORDER BY number").fetchall()
+        return [Spend.from_text(entry) for (entry,) in rows]
+
+    def charge(self, spends: Sequence[Spend]) -> None:
+        """Charge releases, durably; they are never taken back."""
+        self._refuse_unless_usable()
+        with speaking(self.path), transaction(self._connection):
+            self._check_lock(self._step)
+            self._connection.executemany(
+                "INSERT INTO spend (entry) VALUES (?)", [(spend.to_text(),) for spend in spends]
+            )
+
+    def counters(self) -> dict[str, int]:
+        """Return the operator's counts: not for readers."""
+        with speaking(self.path):
+            return dict(self._connection.execute("SELECT * FROM counter").fetchall())
+
+    def renew(self) -> None:
+        """Show a sign of life while waiting."""
+        with speaking(self.path), transaction(self._connection):
+            self._check_lock(self._step)
+
+    def close(self) -> None:
+        """Give the lock back and close the file; closing twice is harmless."""
+        if os.getpid() != self._pid:
+            return  # the file is the parent's
+        try:
+            self._connection.execute("DELETE FROM lock WHERE incarnation = ?", (self._incarnation,))
+        except sqlite3.Error:
+            pass  # the next opening sees that this process is gone
+        finally:
+            self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}, step={self._step})"
+
+    def _refuse_copy(self, *_: object) -> NoReturn:
+        raise LiveState(
+            "Expected one open store, got an attempt to copy or pickle it. Two writers would "
+            "publish two releases of one step. Open it where it is used."
+        )
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+
+    def _lock(self) -> int:
+        """Take the lock, over a dead owner if need be; return the number of this opening."""
+        row = self._connection.execute("SELECT owner, since, renewed FROM lock").fetchone()
+        now = time.time()
+        if row is not None:
+            owner = Owner.from_text(row[0])
+            if owner.lives(now - row[2]):
+                raise Locked(owner.refusal(self.path, row[1]))
+        owner = this_process()
+        last = self._connection.execute("SELECT max(number) FROM incarnation").fetchone()[0]
+        step = self._connection.execute("SELECT max(step) FROM plan").fetchone()[0]
+        number = (last or 0) + 1
+        self._connection.execute(
+            "INSERT INTO incarnation VALUES (?, ?, ?)", (number, step or 0, owner.to_text())
+        )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO lock VALUES (1, ?, ?, ?, ?)",
+            (number, owner.to_text(), now, now),
+        )
+        return number
+
+    def _bind(self, fingerprint: str, canonical: bytes) -> None:
+        """Write the plan into an empty store; refuse a store of another one."""
+        row = self._connection.execute("SELECT fingerprint FROM plan").fetchone()
+        if row is None:
+            self._connection.execute(
+                "INSERT INTO plan VALUES (1, ?, ?, ?, 0)",
+                (uuid.uuid4().hex, fingerprint, canonical),
+            )
+            self._connection.executemany(
+                "INSERT INTO gauge VALUES (?, ?)",
+                [(number, name) for name, number in self._gauges.items()],
+            )
+        elif row[0] != fingerprint:
+            raise StoreMismatch(
+                f"Expected the plan of {self.path}, whose fingerprint is {row[0]}, got one with "
+                f"{fingerprint}. What one plan measured means nothing under another, and the "
+                "budget of both adds up. Use the accepted plan, or another store at its own cost."
+            )
+        else:
+            self._connection.execute("UPDATE plan SET canonical = ?", (canonical,))
+
+    def _refuse_unless_usable(self) -> None:
+        if os.getpid() != self._pid or not self._usable:
+            raise LiveState(
+                "Expected the process that opened the store, after commits that all succeeded; got "
+                "a fork, or a commit after a failed one. What is committed is not known here. Open "
+                "the store again."
+            )
+
+    def _check_lock(self, first: int) -> None:
+        """Refuse to write without the lock, or anything but the next block."""
+        row = self._connection.execute("SELECT incarnation FROM lock").fetchone()
+        if row is None or row[0] != self._incarnation:
+            raise Locked(
+                f"Expected this process to hold {self.path}, got another opening of it. It was "
+                "taken over, and two writers would publish two releases of one step. Stop here."
+            )
+        step = self._connection.execute("SELECT step FROM plan").fetchone()[0]
+        if step != first:
+            raise StoreMismatch(
+                f"Expected the block that begins with step {step + 1}, got one that begins with "
+                f"step {first + 1}. A step is measured once. Continue where the store stands."
+            )
+        self._connection.execute("UPDATE lock SET renewed = ?", (time.time(),))
+
+    def _insert(self, first: int, steps: int, blocks: Mapping[str, Int64]) -> None:
+        self._connection.execute("INSERT INTO span VALUES (?, ?)", (first, steps))
+        for name, number in self._gauges.items():
+            measured = np.ascontiguousarray(blocks[name], "<i8")
+            cells, data = measured.shape[1], measured.tobytes()
+            check = digest(first, number, steps, cells, data)
+            self._connection.execute(
+                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)",
+                (first, number, steps, cells, data, check),
+            )
+
+    def _write_state(self, number: int, data: bytes) -> None:
+        """Write the parts that changed: a ring of a long window changes in one row a step."""
+        count = -(-len(data) // _PART)
+        for part in range(count):
+            piece = data[part * _PART : (part + 1) * _PART]
+            if self._parts.get((number, part)) != piece:
+                check = digest(number, part, piece)
+                self._connection.execute(
+                    "INSERT INTO state VALUES (?, ?, ?, ?) ON CONFLICT (gauge, part) "
+                    "DO UPDATE SET data = excluded.data, digest = excluded.digest",
+                    (number, part, piece, check),
+                )
+                self._parts[number, part] = piece
+        self._connection.execute("DELETE FROM state WHERE gauge = ? AND part >= ?", (number, count))
+        for key in [key for key in self._parts if key[0] == number and key[1] >= count]:
+            del self._parts[key]
+
+    def _read_state(self, number: int) -> bytes:
+        with speaking(self.path):
+            rows = self._connection.execute(
+                "SELECT part, data, digest FROM state WHERE gauge = ? ORDER BY part", (number,)
+            ).fetchall()
+        for expected, (part, data, check) in enumerate(rows):
+            if part != expected or check != digest(number, part, data):
+                raise damaged(self.path)
+            self._parts[number, part] = data
+        return b"".join(data for _, data, _ in rows)

@@ -1,9 +1,181 @@
-"""``tidegauge export``: what a config gives and costs, before any data is read."""
+"""``tidegauge export``: any view from the public folder alone, also one thought of now."""
+
 from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
 import click
+
+from tidegauge.cli import completion
 from tidegauge.cli.command import command
-from tidegauge.cli.terminal import Terminal
-@command("export", examples=("tidegauge export flights.yaml",))
-@click.argument("config")
-def export(terminal: Terminal, config: str) -> None:
-    """export."""
+from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.cli.views import opened_view
+from tidegauge.cli.words import significant
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tidegauge.engine.public import PublishedView
+
+__all__ = ["export"]
+
+_FORMATS: Final = ("csv", "jsonl", "parquet", "arrow", "table")
+_BY_ENDING: Final = {
+    ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".arrow": "arrow",
+    ".txt": "table",
+}  # fmt: skip
+_NONNEGATIVE: Final = "value_nonnegative"
+
+
+@command(
+    "export",
+    examples=(
+        "tidegauge export public --gauge visits --view running -o running.csv",
+        "tidegauge export public --gauge visits --view 14d --format jsonl",
+    ),
+)
+@click.argument("public", type=click.Path(path_type=Path), is_eager=True)
+@click.option("--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one.")
+@click.option(
+    "--view",
+    required=True,
+    shell_complete=completion.views,
+    help="A published view by its name, or any other as a config writes it: 14d, running, "
+    '"{half_life: 2d}", "{window: 7d, every: 7d}".',
+)
+@click.option(
+    "-o", "--output", default="-", type=click.Path(path_type=Path, allow_dash=True),
+    help="Where to write; default: standard output.",
+)  # fmt: skip
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="Default: by the ending, or a table."
+)
+@click.option(
+    "--nonnegative",
+    is_flag=True,
+    help=f"Add the column {_NONNEGATIVE}: values below 0 as 0, which is not unbiased.",
+)
+def export(
+    terminal: Terminal,
+    public: Path,
+    gauge: str | None,
+    view: str,
+    output: Path,
+    form: str | None,
+    nonnegative: bool,
+) -> None:
+    """Write a view of a public folder as CSV, JSONL, Parquet, Arrow or a table.
+
+    It needs neither the store nor the data, and costs no privacy. A view that nobody had planned is
+    decoded from the measurement; its ratio is told, and what planning for it would have given.
+    """
+    from tidegauge.engine.public import PublicFolder
+
+    chosen = form or _by_ending(output)
+    opened = opened_view(PublicFolder(public), gauge, view)
+    table = opened.table()
+    if nonnegative:
+        import polars as pl
+
+        more = pl.max_horizontal(pl.col("value"), 0.0).alias(_NONNEGATIVE)
+        table = table.select(*table.columns, more)
+    if terminal.as_json:
+        chosen = "jsonl"
+    if not opened.is_planned:
+        _tell_ratio(terminal, opened)
+    _write(terminal, table, chosen, output, _about(opened))
+    if str(output) != "-":
+        terminal.say(f"{output}: {len(table):,} releases of {opened.name}, {chosen}")
+
+
+def _by_ending(output: Path) -> str:
+    if str(output) == "-":
+        return "table"
+    found = _BY_ENDING.get(output.suffix)
+    if found is None:
+        raise click.UsageError(
+            f"Expected --output to end in one of {' '.join(_BY_ENDING)}, got {output.name}. The "
+            "format follows from it. Rename it, or give --format."
+        )
+    return found
+
+
+def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
+    """Say how good a view is that was not planned for."""
+    worst = significant(float(opened.half_width.max())) if len(opened.half_width) else "unknown"
+    terminal.say(
+        f"{opened.name} was not planned. Its 95 % intervals are at most ± {worst}; the ratio to the "
+        f"lower bound of any factorization mechanism is {opened.ratio():.2f}, and would be "
+        f"{opened.ratio_if_planned():.2f} had it been the only view planned for."
+    )
+
+
+def _about(opened: PublishedView) -> dict[str, str]:
+    """Metadata of the file: which plan, which view."""
+    return {"gauge": opened.view.gauge.name, "view": opened.name}
+
+
+def _write(
+    terminal: Terminal, table: pl.DataFrame, form: str, output: Path, about: dict[str, str]
+) -> None:
+    """Write the table whole or not at all."""
+    if form == "table":
+        _show(terminal, table, output)
+        return
+    if str(output) == "-":
+        _into(table, form, sys.stdout.buffer, about)
+        sys.stdout.buffer.flush()
+        return
+    from tidegauge.engine.files import put_by
+
+    put_by(output, lambda part: _into(table, form, part, about))
+
+
+def _into(table: pl.DataFrame, form: str, target: Any, about: dict[str, str]) -> None:
+    """Write the bytes of one format; times are ISO 8601 in UTC, values have all their digits."""
+    match form:
+        case "csv":
+            _as_text(table).write_csv(target)
+        case "jsonl":
+            _as_text(table).write_ndjson(target)
+        case "parquet":
+            table.write_parquet(target, metadata=about)
+        case _:
+            table.write_ipc(target)
+
+
+def _as_text(table: pl.DataFrame) -> pl.DataFrame:
+    """Times as text with their zone."""
+    import polars as pl
+    import polars.selectors as cs
+
+    return table.with_columns(
+        cs.datetime().dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ"), cs.enum().cast(pl.String)
+    )
+
+
+def _show(terminal: Terminal, table: pl.DataFrame, output: Path) -> None:
+    """Show releases as a table of text."""
+    names = [name for name in table.columns if name not in ("gauge", "view", "level", "reason")]
+    texts = [
+        [_text(value) for value in row] for row in _as_text(table.select(names)).iter_rows()
+    ]
+    columns = [Column(name, right=table[name].dtype.is_numeric()) for name in names]
+    title = f"{table['gauge'][0]}, {table['view'][0]}" if len(table) else ""
+    if str(output) == "-":
+        terminal.table(title, columns, texts)
+        return
+    from tidegauge.cli.terminal import plain_table
+    from tidegauge.engine.files import put
+
+    put(output, ("\n".join(plain_table(title, columns, texts)) + "\n").encode())
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.1f}" if isinstance(value, float) else str(value)

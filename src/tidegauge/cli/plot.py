@@ -1,9 +1,144 @@
-"""``tidegauge plot``: what a config gives and costs, before any data is read."""
+"""``tidegauge plot``: releases with their bands, from the public folder alone."""
+
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from math import lcm
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
 import click
+
+from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Terminal
-@command("plot", examples=("tidegauge plot flights.yaml",))
-@click.argument("config")
-def plot(terminal: Terminal, config: str) -> None:
-    """plot."""
+from tidegauge.cli.views import only_gauge, opened_view
+from tidegauge.cli.words import decay_in_words, duration
+
+if TYPE_CHECKING:
+    from tidegauge.engine.public import PublicFolder, PublishedView
+    from tidegauge.plan.plan import Clock
+    from tidegauge.plots import Panel
+    from tidegauge.strategies.strategy import Int64
+
+__all__ = ["plot"]
+
+_MOST_PANELS: Final = 64
+_MOST_READINGS: Final = 500  # more cannot be told apart
+_SPANS_US: Final = (60_000_000, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_000)
+
+
+@command(
+    "plot",
+    examples=(
+        "tidegauge plot public -o visits.png",
+        "tidegauge plot public --view running --view 14d -o visits.svg",
+    ),
+)
+@click.argument("public", type=click.Path(path_type=Path), is_eager=True)
+@click.option("--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one.")
+@click.option(
+    "--view",
+    "views",
+    multiple=True,
+    shell_complete=completion.views,
+    help="Which views, as for export; may be repeated. Default: the published ones.",
+)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Ends in .png or .svg."
+)
+def plot(
+    terminal: Terminal, public: Path, gauge: str | None, views: tuple[str, ...], output: Path
+) -> None:
+    """Draw releases with their bands: a panel for each view and cell.
+
+    The guarantee is written below. A picture holds at most 500 readings of a panel; how far they
+    are apart is written at its foot. Needs the extra "plots".
+    """
+    import numpy as np
+
+    from tidegauge.engine.public import PublicFolder
+    from tidegauge.plots import releases_figure
+
+    if output.suffix not in (".png", ".svg"):
+        raise click.UsageError(
+            f"Expected --output to end in .png or .svg, got {output.name}. The type of the picture "
+            "follows from it. Rename it."
+        )
+    folder = PublicFolder(public)
+    name = only_gauge(folder, gauge)
+    opened = [opened_view(folder, name, view) for view in views or folder.views(name)]
+    clock = folder.plan.clock
+    stride = _stride(opened, clock)
+    steps = np.arange(stride, len(opened[0].grains) + 1, stride)
+    what = {view.name: _what(folder, name, view) for view in opened}
+    panels = [
+        panel
+        for colour, view in enumerate(opened)
+        for panel in _panels(view, steps, colour, what[view.name] if len(opened) > 1 else "")
+    ]
+    if len(panels) > _MOST_PANELS:
+        raise click.UsageError(
+            f"Expected at most {_MOST_PANELS} panels, got {len(panels)}: one for each view and "
+            "cell. They would be too small. Choose views with --view."
+        )
+    about = dict(folder.plan.about)
+    label = what[opened[0].name] if len(opened) == 1 else folder.plan.gauge(name).kind
+    apart = "" if stride == 1 else f", one reading every {duration(stride, clock.step_us)}"
+    unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
+    releases_figure(
+        _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
+        value_label=label, time_label=unit + apart, caption=_caption(folder), share_y=False,
+    )  # fmt: skip
+    terminal.say(f"Picture: {output}")
+
+
+def _stride(opened: Sequence[PublishedView], clock: Clock) -> int:
+    """Return how many steps readings are apart: a minute, an hour, a day or a week, if they fit."""
+    least = -(-len(opened[0].grains) // _MOST_READINGS)
+    spans = [
+        span // clock.step_us
+        for span in _SPANS_US
+        if clock.step_us is not None and span % clock.step_us == 0
+    ]
+    fitting = [span for span in (1, *spans) if span >= least]
+    return lcm(fitting[0] if fitting else least, *(view.view.every for view in opened))
+
+
+def _panels(opened: PublishedView, steps: Int64, colour: int, label: str) -> list[Panel]:
+    """One panel a cell; a window that is not yet full leaves a gap."""
+    import numpy as np
+
+    from tidegauge.plots import OKABE_ITO, Panel
+
+    value = opened.grains[steps - 1] * opened.view.grain
+    value[~opened.view.complete(steps)] = np.nan
+    half = opened.view.half_width(steps)
+    panels = []
+    for number, cell in enumerate(opened.cells):
+        name = ", ".join([*cell, label] if label else cell) or opened.name
+        one = value[:, number]
+        panels.append(Panel(name, one, one - half, one + half, colour % len(OKABE_ITO)))
+    return panels
+
+
+def _ends(steps: Int64, clock: Clock) -> list[Any]:
+    """The end of each step; its number where each record is a step."""
+    if clock.step_us is None:
+        return [int(step) for step in steps]
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    ends = (clock.start_us + int(step) * clock.step_us for step in steps)
+    return [start + timedelta(microseconds=end) for end in ends]
+
+
+def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
+    """What a view shows, in words."""
+    kind = folder.plan.gauge(gauge).kind
+    return decay_in_words(opened.view.decay, kind, folder.plan.clock.step_us)
+
+
+def _caption(folder: PublicFolder) -> str:
+    """The guarantee in words: the first paragraph of the statement, which is one sentence or two."""
+    paragraphs = [text for text in folder.statement().split("\n\n") if not text.startswith("#")]
+    return " ".join(paragraphs[0].split())

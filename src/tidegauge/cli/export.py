@@ -104,11 +104,15 @@ def _by_ending(output: Path) -> str:
 
 def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     """Say how good a view is that was not planned for."""
-    worst = significant(float(opened.half_width.max())) if len(opened.half_width) else "unknown"
+    from tidegauge.engine.ratio import designed_for, ratio_to_bound
+
+    mechanism, decay = opened.view.gauge.mechanism, opened.view.decay
+    widths = opened.half_width
+    worst = f" Its 95 % intervals are at most ± {significant(float(widths.max()))}." if len(widths) else ""
     terminal.say(
-        f"{opened.name} was not planned. Its 95 % intervals are at most ± {worst}; the ratio to the "
-        f"lower bound of any factorization mechanism is {opened.ratio():.2f}, and would be "
-        f"{opened.ratio_if_planned():.2f} had it been the only view planned for."
+        f"{opened.name} was not planned.{worst} The ratio of its noise to the lower bound of any "
+        f"factorization mechanism is {ratio_to_bound(mechanism, decay):.2f}; planning for this view "
+        f"alone would have given {ratio_to_bound(designed_for(mechanism, decay), decay):.2f}."
     )
 
 
@@ -137,30 +141,20 @@ def _into(table: pl.DataFrame, form: str, target: Any, about: dict[str, str]) ->
     """Write the bytes of one format; times are ISO 8601 in UTC, values have all their digits."""
     match form:
         case "csv":
-            _as_text(table).write_csv(target)
+            as_text(table).write_csv(target)
         case "jsonl":
-            _as_text(table).write_ndjson(target)
+            as_text(table).write_ndjson(target)
         case "parquet":
             table.write_parquet(target, metadata=about)
         case _:
             table.write_ipc(target)
 
 
-def _as_text(table: pl.DataFrame) -> pl.DataFrame:
-    """Times as text with their zone."""
-    import polars as pl
-    import polars.selectors as cs
-
-    return table.with_columns(
-        cs.datetime().dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ"), cs.enum().cast(pl.String)
-    )
-
-
 def _show(terminal: Terminal, table: pl.DataFrame, output: Path) -> None:
     """Show releases as a table of text."""
     names = [name for name in table.columns if name not in ("gauge", "view", "level", "reason")]
     texts = [
-        [_text(value) for value in row] for row in _as_text(table.select(names)).iter_rows()
+        [_text(value) for value in row] for row in as_text(table.select(names)).iter_rows()
     ]
     columns = [Column(name, right=table[name].dtype.is_numeric()) for name in names]
     title = f"{table['gauge'][0]}, {table['view'][0]}" if len(table) else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING
 
 from tidegauge.cli.terminal import Column, Terminal
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from tidegauge.mechanisms.plan import GaugePlan
     from tidegauge.strategies.decay import Decay
 
-__all__ = ["Outlook", "outlook", "ratio_to_bound", "tell"]
+__all__ = ["Outlook", "outlook", "tell"]
 
 _UNKNOWN_HORIZON = 1 << 20  # where a running sum is judged if nobody says how long it runs
 
@@ -52,6 +51,8 @@ def outlook(
         unit: The value of one grain.
         last: The last step, counted from 1; None: no end.
     """
+    from tidegauge.engine.ratio import ratio_to_bound
+
     end = last or plan.horizon or _UNKNOWN_HORIZON
     steps = (1, (end + 1) // 2, end)
     rows = []
@@ -60,33 +61,6 @@ def outlook(
         half = float(plan.half_width(decay, [end])[0]) * unit
         rows.append(Outlook(gauge, view, steps, stds, half, ratio_to_bound(plan, decay)))
     return rows
-
-
-def ratio_to_bound(plan: GaugePlan, decay: Decay) -> float:
-    r"""Return a view's worst noise over the lower bound of any factorization mechanism.
-
-    The bound holds for a unit that contributes all it may to one step, with the same kind of noise
-    and the same share of the budget; Laplace noise is bounded through the L2 norm of a column,
-    which is at most its L1 norm.
-    """
-    from tidegauge.noise.gaussian import RoundedGaussian
-    from tidegauge.privacy.ledger import GaussianCost, PureCost
-    from tidegauge.privacy.unit import Contributions
-    from tidegauge.strategies.bounds import lower_bound
-
-    horizon = plan.horizon or plan.end or _UNKNOWN_HORIZON
-    unit = plan.neighbors.unit
-    events = 1
-    if isinstance(unit, Contributions) and not unit.min_separation:
-        events = unit.max_events
-    if isinstance(plan.law, RoundedGaussian):
-        assert isinstance(plan.cost, GaussianCost)
-        needed = events * sqrt(plan.neighbors.event_l2_squared) / float(plan.cost.mu)
-    else:
-        assert isinstance(plan.cost, PureCost)
-        needed = events * plan.neighbors.event_l1 / float(plan.cost.epsilon)
-    gain = sqrt(plan.strategy.worst_variance_gain(decay, horizon))  # grains a lattice unit
-    return gain * float(plan.law.scale) / (needed * lower_bound(decay, horizon))
 
 
 def tell(terminal: Terminal, rows: Sequence[Outlook]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -9,21 +10,43 @@ import click
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
 
-__all__ = ["GAUGE", "VIEW", "opened_view"]
+__all__ = ["only_gauge", "opened_view"]
 
 
-def opened_view(folder: PublicFolder, gauge: str | None, view: str) -> PublishedView:
-    """Return a view of a public folder.
+def only_gauge(folder: PublicFolder, gauge: str | None) -> str:
+    """Return a gauge of a public folder by its name; without a name the only one."""
+    if gauge is None and len(folder.gauges) > 1:
+        raise click.UsageError(
+            f"Expected --gauge, got none, and the folder holds {', '.join(folder.gauges)}. Which "
+            "one is meant is not known. Give its name."
+        )
+    chosen = folder.gauges[0] if gauge is None else gauge
+    if chosen not in folder.gauges:
+        raise click.UsageError(
+            f"Expected --gauge to be one of {', '.join(folder.gauges)}, got {chosen}. There is "
+            "nothing to show for it. Give one of these."
+        )
+    return chosen
+
+
+def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
+    """Return a view of a gauge of a public folder.
 
     Args:
         folder: The folder.
-        gauge: The gauge's name; None: the only one.
+        gauge: The gauge's name.
         view: The name of a published view, or a view as a config writes it: ``14d``,
             ``{half_life: 2d}``, ``{window: 7d, every: 7d}``.
     """
-    name = only_gauge(folder, gauge)
-    if view in folder.views(name):
-        return folder.view(name, view)
-    planned, decay, every = parsed_view(view, folder)
-    found = folder.view(name, decay, every=every)
-    return renamed(found, planned)
+    from tidegauge.errors import InvalidParameter
+
+    if view in folder.views(gauge):
+        return folder.view(gauge, view)
+    try:
+        name, decay, every = view_of(view, folder.plan.clock.step_us)
+    except InvalidParameter as problem:
+        raise click.UsageError(
+            f"{problem} Published views are {', '.join(folder.views(gauge))}."
+        ) from None
+    found = folder.view(gauge, decay, every=every)
+    return replace(found, view=replace(found.view, name=name))

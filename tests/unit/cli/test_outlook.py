@@ -3,7 +3,8 @@
 import pytest
 
 import tidegauge as tg
-from tidegauge.cli.outlook import outlook, ratio_to_bound
+from tidegauge.cli.outlook import outlook
+from tidegauge.engine.ratio import ratio_to_bound
 from tidegauge.strategies.fit import fit
 
 VIEWS = {"running": tg.Running(), "day": tg.Window(24), "recent": tg.Exponential(half_life=24)}

@@ -1,0 +1,104 @@
+"""The latest releases and the statement: how a run ends."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegauge.cli.terminal import Column, Terminal
+
+if TYPE_CHECKING:
+    from tidegauge.engine.public import PublicFolder, PublishedView
+    from tidegauge.engine.run import Outcome
+    from tidegauge.plan.plan import Clock, Plan
+
+__all__ = ["moment", "tell_latest"]
+
+_MOST_ROWS = 40
+
+
+def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
+    """Print, from the public folder alone, the latest release of every view, and the statement."""
+    from tidegauge.engine.public import PublicFolder
+
+    folder = PublicFolder(public)
+    opened = {
+        gauge: [folder.view(gauge, view) for view in folder.views(gauge)] for gauge in folder.gauges
+    }
+    if terminal.as_json:
+        terminal.document(_document(folder, opened, outcome))
+        return
+    for gauge, views in opened.items():
+        if views and len(views[0].grains):
+            _table(terminal, folder, gauge, views)
+    terminal.data(folder.statement())
+
+
+def _table(
+    terminal: Terminal, folder: PublicFolder, gauge: str, views: list[PublishedView]
+) -> None:
+    """One row a cell, one column a view."""
+    by = [name for name, _ in folder.plan.gauge(gauge).by] or [gauge]
+    columns = [Column(name) for name in by]
+    columns += [Column(view.name, right=True) for view in views]
+    latest = [_latest(view) for view in views]
+    cells = folder.plan.gauge(gauge).cells
+    rows = [
+        [*(cell or ("",)), *(texts[number] for texts in latest)]
+        for number, cell in enumerate(cells[:_MOST_ROWS])
+    ]
+    steps = len(views[0].grains)
+    title = f"{gauge} up to {moment(folder.plan.clock, steps)}, with 95 % intervals (noise only)"
+    terminal.table(title, columns, rows)
+    if len(cells) > _MOST_ROWS:
+        terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more cells, in the public folder.")
+    terminal.data("")
+
+
+def _latest(view: PublishedView) -> list[str]:
+    """The last release of each cell, with its interval; nothing where none is published yet."""
+    if not len(view.steps):
+        return ["none yet"] * len(view.cells)
+    half = float(view.half_width[-1])
+    part = "" if bool(view.complete[-1]) else " (not full)"
+    return [f"{value:,.0f} ± {half:,.0f}{part}" for value in view.value[-1].tolist()]
+
+
+def _document(
+    folder: PublicFolder, opened: dict[str, list[PublishedView]], outcome: Outcome
+) -> dict[str, Any]:
+    """The same for programs; public, every part of it."""
+    releases = [
+        {
+            "gauge": gauge,
+            "view": view.name,
+            "cell": list(cell),
+            "step": int(view.steps[-1]),
+            "value": float(view.value[-1, number]),
+            "noise_std": float(view.noise_std[-1]),
+            "half_width": float(view.half_width[-1]),
+            "complete": bool(view.complete[-1]),
+        }
+        for gauge, views in opened.items()
+        for view in views
+        if len(view.steps)
+        for number, cell in enumerate(view.cells)
+    ]
+    return {
+        "sha256": folder.plan.sha256,
+        "first_step": outcome.first + 1,
+        "last_step": outcome.last,
+        "releases_charged": outcome.releases,
+        "public": str(folder.path),
+        "latest": releases,
+    }
+
+
+def moment(clock: Clock, step: int) -> str:
+    """Return when a step, counted from 1, ends."""
+    if clock.step_us is None:
+        return f"record {step:,}"
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    end = start + timedelta(microseconds=clock.start_us + step * clock.step_us)
+    return f"{end:%Y-%m-%d %H:%M:%S} UTC".replace(":00 UTC", " UTC")

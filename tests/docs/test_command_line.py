@@ -1,0 +1,81 @@
+"""The manual is the help; every example of every command and of the README runs."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from terminals import environment
+from visits import rows_of_visits, write_visits
+
+from tidegauge.cli.main import program
+from tidegauge.cli.manual import manual
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(kind):
+    return re.findall(rf"```{kind}\n(.*?)```", README, re.S)
+
+
+def examples(name):
+    """The lines under "Examples:" in a command's help."""
+    text = program.commands[name].help
+    return [line.strip() for line in text.split("Examples:\n")[1].splitlines() if line.strip()]
+
+
+def in_a_shell(line, folder):
+    """Run a line as a user types it, with ``tidegauge`` on the path and no home to spoil."""
+    bin_folder = folder / "bin"
+    if not bin_folder.exists():
+        bin_folder.mkdir()
+        script = bin_folder / "tidegauge"
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tidegauge "$@"\n')
+        script.chmod(0o755)
+    env = environment(HOME=str(folder), PATH=f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=env, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_manual_is_the_help_of_every_command():
+    assert manual() == (ROOT / "docs" / "cli.md").read_text(), "run: make docs"
+    for name in program.commands:
+        assert f"## {name}\n" in manual()
+
+
+@pytest.mark.parametrize("name", list(program.commands))
+def test_every_command_has_two_examples_of_its_own(name):
+    lines = examples(name)
+    assert len(lines) >= 2
+    assert all(line.startswith(f"tidegauge {name}") for line in lines)
+
+
+def test_all_examples_of_the_help_run(tmp_path):
+    folder = write_visits(tmp_path / "shop", rows_of_visits())
+    for name in program.commands:
+        for line in examples(name):
+            done = in_a_shell(line, folder)
+            assert 0 == done.returncode, (line, done.stderr)
+    assert (folder / "visits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_readme_leads_from_a_file_of_events_to_a_picture(tmp_path):
+    (config,) = blocks("yaml")
+    assert len([line for line in config.splitlines() if line.strip()]) == 10
+    folder = write_visits(tmp_path / "mine", rows_of_visits(days=28), config)
+    (folder / "visits.yaml").write_text(config)
+    (commands,) = blocks("sh")
+    for line in commands.splitlines():
+        done = in_a_shell(line, folder)
+        assert 0 == done.returncode, (line, done.stderr)
+    head, *rows = (folder / "fortnight.csv").read_text().splitlines()
+    assert head.startswith("gauge,view,shop,step,step_start,step_end,value,noise_std,lower,upper")
+    assert len(rows) == 28 * 24 * 3
+    for name in ("plan.json", "PRIVACY.md", "privacy.json", "ledger.json"):
+        assert (folder / "public" / name).stat().st_size > 0
+    assert (folder / "visits.png").read_bytes().startswith(b"\x89PNG")

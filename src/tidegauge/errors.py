@@ -13,6 +13,7 @@
     ├── StoreBehind                     older than what was published, or damaged; never retry
     ├── Locked                          another process writes; retry later
     ├── WriteFailed                     disk full or read-only; everything stays as it was
+    ├── SourceUnavailable               bring the source back, or name its columns
     └── MissingExtra (ImportError)      install an optional dependency
 
 Messages have one form: ``Expected ..., got .... What goes wrong. What to do.`` They may show
@@ -30,6 +31,7 @@ __all__ = [
     "LiveState",
     "Locked",
     "MissingExtra",
+    "SourceUnavailable",
     "StoreBehind",
     "StoreMismatch",
     "StreamEnded",
@@ -102,6 +104,10 @@ class Locked(TidegaugeError):
 
 class WriteFailed(TidegaugeError):
     """Something could not be written; what was committed and published stays as it was."""
+
+
+class SourceUnavailable(TidegaugeError):
+    """A source is away, cannot be read, or has no such columns; it never depends on a row."""
 
 
 class MissingExtra(TidegaugeError, ImportError):

@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from terminals import SOURCE, environment, on_a_terminal, tidegauge
+from terminals import environment, on_a_terminal, tidegauge
+from visits import rows_of_visits, write_visits
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*?(3[0-7]|4[0-7]|9[0-7])[0-9;]*m")
 
@@ -44,3 +45,59 @@ def test_a_closed_pipe_ends_quietly():
     )
     assert run.returncode in (0, 74)  # true may end before or after the text is written
     assert "" == run.stderr
+
+
+@pytest.fixture(scope="module")
+def piped(tmp_path_factory):
+    shop = write_visits(tmp_path_factory.mktemp("piped"), rows_of_visits())
+    return tidegauge("plan", "visits.yaml", cwd=shop)[1]
+
+
+def test_a_pipe_gets_plain_text(piped):
+    assert "\x1b" not in piped
+    assert piped.isascii() or set(piped) - set("±") <= set(map(chr, range(128)))
+    assert "noise std, first step" in piped
+
+
+def test_a_terminal_gets_drawn_tables_in_colour(shop, piped):
+    code, shown = on_a_terminal("plan", "visits.yaml", cwd=shop, COLUMNS="120")
+    assert 0 == code
+    assert "┃" in shown
+    assert COLOUR.search(shown)
+    assert piped.split()[-1] in shown  # the same plan
+
+
+def test_no_color_is_obeyed(shop):
+    code, shown = on_a_terminal("plan", "visits.yaml", cwd=shop, NO_COLOR="1")
+    assert 0 == code
+    assert "┃" in shown
+    assert not COLOUR.search(shown)
+
+
+def test_a_dumb_terminal_gets_no_codes_at_all(shop):
+    code, shown = on_a_terminal("plan", "visits.yaml", cwd=shop, TERM="dumb")
+    assert 0 == code
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_tables_keep_to_the_width(shop, columns):
+    _, shown = on_a_terminal("plan", "visits.yaml", cwd=shop, COLUMNS=str(columns))
+    drawn = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines() if "│" in line]
+    assert drawn
+    assert all(len(line) <= columns for line in drawn)
+
+
+def test_progress_is_drawn_on_a_terminal_only(shop):
+    code, shown = on_a_terminal("run", "visits.yaml", "--until", "2025-01-08T00:00:00Z", cwd=shop)
+    assert 0 == code
+    assert "100%" in shown
+    code, out, err = tidegauge("run", "visits.yaml", cwd=shop)
+    assert 0 == code
+    assert "%" not in err
+    assert "\r" not in out + err
+
+
+def test_quiet_says_nothing_on_a_terminal(shop):
+    code, shown = on_a_terminal("validate", "visits.yaml", "-q", cwd=shop)
+    assert (0, "") == (code, shown)

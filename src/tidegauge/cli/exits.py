@@ -44,7 +44,11 @@ MEANINGS: Final = {
 _AWAY = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV}
 _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.BudgetExceeded, Exit.BUDGET),
+    (errors.StoreBehind, Exit.BEHIND),
+    (errors.SourceUnavailable, Exit.AWAY),
     (errors.MissingExtra, Exit.AWAY),
+    (errors.WriteFailed, Exit.WRITE),
+    (errors.Locked, Exit.LOCKED),
     (errors.TidegaugeError, Exit.CONFIG),
 )
 

@@ -10,7 +10,7 @@ from tidegauge.cli.exits import MEANINGS, Exit, failure_of
 CASES = [
     (errors.BudgetExceeded("more than is left"), 3),
     (errors.StoreBehind("older than its mark"), 5),
-    (errors.SourceAway("no such file"), 69),
+    (errors.SourceUnavailable("no such file"), 69),
     (errors.MissingExtra("matplotlib"), 69),
     (errors.WriteFailed("no room"), 74),
     (errors.Locked("another process"), 75),

@@ -46,6 +46,7 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (errors.BudgetExceeded, Exit.BUDGET),
     (errors.StoreBehind, Exit.BEHIND),
     (errors.SourceUnavailable, Exit.AWAY),
+    (errors.InvalidInput, Exit.AWAY),  # a public folder that is not there, or not whole
     (errors.MissingExtra, Exit.AWAY),
     (errors.WriteFailed, Exit.WRITE),
     (errors.Locked, Exit.LOCKED),

@@ -3,20 +3,63 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidegauge.cli.command import command
-from tidegauge.cli.terminal import Terminal
+from tidegauge.cli.latest import moment
+from tidegauge.cli.terminal import Column, Terminal
+
+if TYPE_CHECKING:
+    from tidegauge.engine.glance import Glance
 
 __all__ = ["status"]
 
 
-@command("status", examples=("tidegauge status visits.tidegauge", "tidegauge status visits.tidegauge --json"))
+@command(
+    "status",
+    examples=("tidegauge status visits.tidegauge", "tidegauge status visits.tidegauge --json"),
+)
 @click.argument("store", type=click.Path(path_type=Path))
 def status(terminal: Terminal, store: Path) -> None:
     """Show how far a store has got: for the operator, never for readers.
 
-    Steps, releases charged, the guarantee in words, and how many rows were dropped and totals
-    clamped. It waits for no lock and changes nothing.
+    Steps, what was charged, the promise in words, who is writing, and how many rows were dropped
+    and totals clamped. It waits for no lock and changes nothing.
     """
+    from tidegauge.engine.glance import glance
+
+    seen = glance(store)
+    if seen is None:
+        terminal.say(f"{store}: nothing was accepted in it yet.")
+        return
+    if terminal.as_json:
+        terminal.document(_document(seen))
+        return
+    plan = seen.plan
+    end = "without an end" if plan.clock.end is None else f"of {plan.clock.end:,}"
+    terminal.data(f"Steps: {seen.step:,} {end}, up to {moment(plan.clock, seen.step)}")
+    terminal.data(f"Writing: {seen.owner or 'nobody'}")
+    terminal.data(f"Plan: {plan.sha256}")
+    terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
+    terminal.data(f"{plan.guarantee.in_words()}\n")
+    charges = [[one.name, repr(one.cost)] for one in plan.ledger.charges]
+    terminal.table("Ledger of one release", [Column("gauge"), Column("cost")], charges)
+    counts = [[name, f"{count:,}"] for name, count in sorted(seen.counters.items())]
+    terminal.data("")
+    columns = [Column("rows and totals"), Column("count", right=True)]
+    terminal.table("For the operator alone: exact, and not private", columns, counts)
+
+
+def _document(seen: Glance) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "sha256": seen.plan.sha256,
+        "steps": seen.step,
+        "end": seen.plan.clock.end,
+        "guarantee": repr(seen.plan.guarantee),
+        "releases_charged": len(seen.spends),
+        "writing": seen.owner,
+        "operator_only": {"counters": seen.counters},
+    }

@@ -1,0 +1,152 @@
+"""Export and plot: every format holds the same releases; views thought of later; what is refused."""
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from terminals import tidegauge
+from visits import rows_of_visits, write_visits
+
+COLUMNS = [
+    "gauge", "view", "shop", "step", "step_start", "step_end", "value", "noise_std", "lower",
+    "upper", "level", "complete", "reason",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    shop = write_visits(tmp_path_factory.mktemp("published"), rows_of_visits())
+    code, _, err = tidegauge("run", "visits.yaml", cwd=shop)
+    assert 0 == code, err
+    return shop
+
+
+def export(folder, *words):
+    code, out, err = tidegauge("export", "public", *words, cwd=folder)
+    assert 0 == code, err
+    return out, err
+
+
+def read(path):
+    match path.suffix:
+        case ".csv":
+            return pl.read_csv(path, try_parse_dates=True)
+        case ".jsonl":
+            return pl.read_ndjson(path)
+        case ".parquet":
+            return pl.read_parquet(path)
+        case _:
+            return pl.read_ipc(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
+def test_all_formats_hold_the_same_releases(published, ending):
+    export(published, "--view", "running", "-o", f"running.{ending}")
+    table = read(published / f"running.{ending}")
+    assert COLUMNS == table.columns
+    assert 7 * 24 * 3 == len(table)
+    folder = published / "public" / "releases" / "visits" / "running"
+    stored = pl.concat([pl.read_parquet(file) for file in sorted(folder.glob("*.parquet"))])
+    np.testing.assert_array_equal(stored["value"], table["value"])
+    assert stored["shop"].cast(pl.String).to_list() == table["shop"].cast(pl.String).to_list()
+    ends = table["step_end"].cast(pl.String).str.slice(0, 13).str.replace(" ", "T").to_list()
+    assert "2025-01-06T01" == ends[0]
+    assert "2025-01-13T00" == ends[-1]
+
+
+def test_standard_output_gets_data_and_nothing_else(published):
+    out, err = export(published, "--view", "running", "--format", "csv")
+    assert COLUMNS == pl.read_csv(io.StringIO(out)).columns
+    assert "" == err
+    out, err = export(published, "--view", "running", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert COLUMNS == list(rows[0])
+    assert "2025-01-06T00:00:00Z" == rows[0]["step_start"]
+
+
+def test_a_table_is_text(published):
+    out, _ = export(published, "--view", "1d")
+    head = out.splitlines()[1].split()
+    assert ["shop", "step", "step_start"] == head[:3]
+
+
+def test_a_view_thought_of_later_tells_its_ratio(published):
+    _, err = export(published, "--view", "2d", "-o", "later.csv")
+    assert "was not planned" in err
+    assert "ratio" in err
+    later = read(published / "later.csv")
+    assert ["window_2d"] == later["view"].unique().to_list()
+    running = read_running(published)
+    width = 48
+    expected = running.copy()
+    expected[width:] -= running[:-width]
+    found = later["value"].to_numpy().reshape(-1, 3)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def read_running(published):
+    export(published, "--view", "running", "-o", "running.csv")
+    return read(published / "running.csv")["value"].to_numpy().reshape(-1, 3)
+
+
+@pytest.mark.parametrize(
+    "view", ["{half_life: 12h}", "{window: 1d, every: 1d}", "running", "step", "36h"]
+)
+def test_views_are_written_as_in_a_config(published, view):
+    export(published, "--view", view, "-o", "view.csv")
+    steps = read(published / "view.csv")["step"].unique().sort().to_list()
+    assert (list(range(24, 169, 24)) if "every" in view else list(range(1, 169))) == steps
+
+
+def test_nonnegative_is_a_column_of_its_own_and_marked(published):
+    export(published, "--view", "step", "--nonnegative", "-o", "step.csv")
+    table = read(published / "step.csv")
+    assert [*COLUMNS, "value_nonnegative"] == table.columns
+    assert table["value"].min() < 0
+    expected = np.maximum(table["value"].to_numpy(), 0)
+    np.testing.assert_array_equal(expected, table["value_nonnegative"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["public", "--view", "9q", "-o", "x.csv"], 2, "9q"),
+        (["public", "--view", "90m", "-o", "x.csv"], 2, "whole number of steps"),
+        (["public", "--view", "running", "--gauge", "visit", "-o", "x.csv"], 2, "visits"),
+        (["public", "--view", "running", "-o", "x.xlsx"], 2, ".parquet"),
+        (["nowhere", "--view", "running", "-o", "x.csv"], 69, "plan.json"),
+        (["public", "--view", "running", "-o", "no/such/folder/x.csv"], 74, "x.csv"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_and_nothing_is_written(published, words, code, said):
+    ended, out, err = tidegauge("export", *words, cwd=published)
+    assert (code, "") == (ended, out), err
+    assert said in err
+    assert not list(published.glob("x.*"))
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_a_picture_of_all_views(published, ending):
+    code, _, err = tidegauge("plot", "public", "-o", f"all.{ending}", cwd=published)
+    assert 0 == code, err
+    assert (published / f"all.{ending}").stat().st_size > 10_000
+
+
+def test_a_picture_says_what_it_shows(published):
+    code, _, err = tidegauge("plot", "public", "--view", "running", "-o", "one.svg", cwd=published)
+    assert 0 == code, err
+    text = (published / "one.svg").read_text()
+    for word in ("running count", "north", "south", "other", "95 % interval"):
+        assert word in text, word
+
+
+def test_the_same_releases_give_the_same_picture(published):
+    for name in ("a.svg", "b.svg"):
+        assert 0 == tidegauge("plot", "public", "-o", name, cwd=published)[0]
+    assert (published / "a.svg").read_bytes() == (published / "b.svg").read_bytes()
+
+
+def test_a_picture_of_another_kind_is_refused(published):
+    assert 2 == tidegauge("plot", "public", "-o", "x.gif", cwd=published)[0]

@@ -9,6 +9,7 @@
     ├── UnsupportedCombination          no proven mechanism for this combination
     ├── StreamEnded                     the stream's declared end is reached
     ├── LiveState (TypeError)           a live gauge was copied, pickled, forked or interrupted
+    ├── SourceUnavailable               bring the source back, or name its columns; nothing was counted
     ├── StoreMismatch                   the store or public folder belongs to another plan
     ├── StoreBehind                     older than what was published, or damaged; never retry
     ├── Locked                          another process writes; retry later
@@ -30,6 +31,7 @@ __all__ = [
     "LiveState",
     "Locked",
     "MissingExtra",
+    "SourceUnavailable",
     "StoreBehind",
     "StoreMismatch",
     "StreamEnded",
@@ -83,6 +85,10 @@ class StreamEnded(TidegaugeError):
 
 class LiveState(TidegaugeError, TypeError):
     """A live gauge cannot be copied, pickled, used after a fork, or after an interruption."""
+
+
+class SourceUnavailable(TidegaugeError):
+    """A source is away, cannot be read, or has no such columns; it never depends on a row."""
 
 
 class StoreMismatch(TidegaugeError):

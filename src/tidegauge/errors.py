@@ -9,11 +9,11 @@
     ├── UnsupportedCombination          no proven mechanism for this combination
     ├── StreamEnded                     the stream's declared end is reached
     ├── LiveState (TypeError)           a live gauge was copied, pickled, forked or interrupted
+    ├── SourceUnavailable               bring the source back, or name its columns; nothing was counted
     ├── StoreMismatch                   the store or public folder belongs to another plan
     ├── StoreBehind                     older than what was published, or damaged; never retry
     ├── Locked                          another process writes; retry later
     ├── WriteFailed                     disk full or read-only; everything stays as it was
-    ├── SourceUnavailable               bring the source back, or name its columns
     └── MissingExtra (ImportError)      install an optional dependency
 
 Messages have one form: ``Expected ..., got .... What goes wrong. What to do.`` They may show
@@ -87,6 +87,10 @@ class LiveState(TidegaugeError, TypeError):
     """A live gauge cannot be copied, pickled, used after a fork, or after an interruption."""
 
 
+class SourceUnavailable(TidegaugeError):
+    """A source is away, cannot be read, or has no such columns; it never depends on a row."""
+
+
 class StoreMismatch(TidegaugeError):
     """A store or a public folder belongs to another plan, or to another version of its format."""
 
@@ -104,10 +108,6 @@ class Locked(TidegaugeError):
 
 class WriteFailed(TidegaugeError):
     """Something could not be written; what was committed and published stays as it was."""
-
-
-class SourceUnavailable(TidegaugeError):
-    """A source is away, cannot be read, or has no such columns; it never depends on a row."""
 
 
 class MissingExtra(TidegaugeError, ImportError):

@@ -10,7 +10,7 @@ from tidegauge.engine.store import Spend
 from tidegauge.plan.plan import Plan
 from tidegauge.privacy.costs import dp_event
 
-__all__ = ["erratum", "ledger_of", "releases_in", "spend_of"]
+__all__ = ["ledger_of", "releases_in", "spend_of"]
 
 _FORMAT = 1
 
@@ -60,16 +60,3 @@ def releases_in(ledger: bytes) -> int:
     """Return how many releases a ``ledger.json`` counts."""
     content: Any = json.loads(ledger)
     return int(content["releases"])
-
-
-def erratum(spends: Sequence[Spend]) -> str:
-    """Return what a statement has to add once a second release was accepted; else nothing."""
-    if len(spends) < 2:
-        return ""
-    lines = [
-        f"* {spend.day}: a further release was accepted, from step {spend.step + 1} on. The "
-        f"guarantee above holds for each of the {len(spends)} releases by itself. Together they "
-        "spend what `ledger.json` adds up."
-        for spend in spends[1:]
-    ]
-    return "\n".join(["", "## Errata", "", *lines, ""])

@@ -160,18 +160,20 @@ class Bounding:
         for at in range(self._gauges):
             yield events[_GAUGES + 2 * at], events[_GAUGES + 2 * at + 1]
 
-    def state(self, last: int) -> dict[str, Int64]:
+    def state(self, last: int, stamp: int) -> dict[str, Int64]:
         """Return how many events of each id are used up when step ``last`` begins.
 
         Args:
-            last: The step after the last that was added.
+            last: A step, at most the one after the last that was added.
+            stamp: The place in time at which it begins.
 
         Returns:
             ``ids`` int64[n, 2] (hashes), ``counts`` and ``period`` int64[n]; sorted by hash.
         """
         self._merge()
         period = self._period(np.array([last]))[0]
-        table = self._kept[:, self._kept[_PERIOD] == period]
+        before = (self._kept[_PERIOD] == period) & (self._kept[_STAMP] < stamp)
+        table = self._kept[:, before]
         ids = np.ascontiguousarray(table[: _LOW + 1].T)
         unique, places = np.unique(ids, axis=0, return_inverse=True)
         counts = np.zeros(len(unique), np.int64)

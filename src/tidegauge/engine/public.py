@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
-from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,6 +13,7 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.publisher import block_name, measurement_sum
+from tidegauge.engine.ratio import designed_for, ratio_to_bound
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import InvalidInput, InvalidParameter
@@ -185,20 +184,43 @@ class PublishedView:
         """Whether the plan publishes this decay."""
         return any(decay == self.view.decay for _, decay in self.view.gauge.views)
 
+    def renamed(self, name: str) -> PublishedView:
+        """Return the same view under another name."""
+        return replace(self, view=replace(self.view, name=name))
+
     def table(self) -> pl.DataFrame:
         """Return the releases with the columns of every release file."""
         return self.view.table(0, self.grains)
 
     def ratio(self) -> float:
-        """Return worst noise over the least that any factorization mechanism could have.
+        """Return the worst noise over the least that any factorization mechanism could reach.
 
-        It is judged like the plan: at the horizon for a sum that keeps growing, else in the limit.
+        It is judged like a plan: at the horizon for a sum that keeps growing, else in the limit.
         """
-        return worst_std(self.view.gauge, self.view.decay) / _bound(self.view)
+        return ratio_to_bound(self.view.gauge.mechanism, self.view.decay)
 
     def ratio_if_planned(self) -> float:
-        """Return what the ratio would be, had this been the gauge's only view from the start."""
-        mechanism = _designed_for(self.view.gauge, self.view.decay)
-        return worst_std(replace(self.view.gauge, mechanism=mechanism), self.view.decay) / _bound(
-            self.view
-        )
+        """Return what the ratio would be, had the gauge been designed for this view alone."""
+        decay = self.view.decay
+        return ratio_to_bound(designed_for(self.view.gauge.mechanism, decay), decay)
+
+
+def _named(gauge: PlannedGauge, view: str | Decay) -> tuple[str, Decay]:
+    """Return name and decay of a published view, or of any other."""
+    if not isinstance(view, str):
+        return view.name, view
+    for name, decay in gauge.views:
+        if name == view:
+            return name, decay
+    raise InvalidParameter(
+        f"Expected the name of a view, got {shown(view)}. Any decay can be decoded, but this name "
+        f"is none of the published views. Use one of {shown([name for name, _ in gauge.views])}, "
+        "or a decay such as Window(24)."
+    )
+
+
+def _changed(path: Path) -> InvalidInput:
+    return InvalidInput(
+        f"Expected {path} as it was published under this plan, got another file, or none. Its "
+        "numbers cannot be trusted. Fetch the folder again from its publisher."
+    )

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.accounts import erratum, ledger_of, releases_in
+from tidegauge.engine.accounts import ledger_of, releases_in
+from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_by, safe_name, writing
 from tidegauge.engine.releases import Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
-from tidegauge.errors import StoreMismatch
+from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.plan.plan import Plan
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
@@ -57,9 +58,7 @@ class Publisher:
     Args:
         path: The public folder; made if there is none.
         plan: What is published.
-        documents: The statement and other texts beside the plan, by file name.
-        spends: Every release that was charged.
-        version: Of the library, for the metadata.
+        version: Of the library; for the metadata.
         emit: Called with each new table of releases before its file is put; for sinks.
     """
 
@@ -68,33 +67,51 @@ class Publisher:
         path: Path,
         plan: Plan,
         *,
-        documents: Mapping[str, bytes],
-        spends: Sequence[Spend],
-        unit: str,
         version: str,
         emit: Emit | None = None,
     ) -> None:
         self.path = path
         self._plan, self._emit = plan, emit
-        self._about = {"fingerprint": plan.fingerprint, "unit": unit, "version": version}
-        self._documents, self._spends = documents, spends
-        self._views = {
-            gauge.name: published_views(plan.clock, gauge) for gauge in plan.gauges
+        self._about = {
+            "fingerprint": plan.fingerprint,
+            "unit": unit_sentence(plan),
+            "version": version,
         }
+        self._views = {gauge.name: published_views(plan.clock, gauge) for gauge in plan.gauges}
         self._readings = {gauge.name: self._reading(gauge.name) for gauge in plan.gauges}
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
 
-    def published(self) -> int:
-        """Return how many steps the folder's measurements reach, as their names tell."""
+    def check(self, step: int) -> None:
+        """Refuse a folder of another plan, or one that is ahead of the store.
+
+        Args:
+            step: How many steps the store has committed.
+
+        Raises:
+            StoreMismatch: Another plan is published here.
+            StoreBehind: Steps are published that the store does not know.
+        """
+        self._refuse_another_plan()
         firsts = [
             int(name.stem)
             for gauge in self._plan.gauges
             for name in self._measurements(gauge.name).glob("*.parquet")
         ]
-        return max(firsts, default=0)
+        latest = max(firsts, default=0)
+        if latest > step:
+            raise StoreBehind(
+                f"Expected a store that knows what {self.path} has published, which is step "
+                f"{latest} and more, got one of {step} steps. Going on would publish other numbers "
+                "for the same steps. Bring back the store that published them, publish into "
+                "another folder if this one is of other data, or accept a second release "
+                "(--accept-second-release): it is charged to the ledger in full, once more."
+            )
 
-    def prepare(self) -> None:
+    def prepare(self, spends: Sequence[Spend]) -> None:
         """Write everything but measurements and releases; put an earlier release aside.
+
+        Args:
+            spends: Every release that was charged.
 
         Raises:
             StoreMismatch: Another plan is published here.
@@ -102,11 +119,10 @@ class Publisher:
         """
         folder(self.path)
         self._refuse_another_plan()
-        self._supersede()
-        for name, content in self._documents.items():
-            more = erratum(self._spends) if name.endswith(".md") else ""
-            put(self.path / name, content + more.encode())
-        put(self.path / "ledger.json", ledger_of(self._plan, self._spends))
+        self._supersede(len(spends))
+        for name, content in documents(self._plan, spends).items():
+            put(self.path / name, content)
+        put(self.path / "ledger.json", ledger_of(self._plan, spends))
         put(self.path / "plan.json", self._plan.canonical())
         for gauge in self._plan.gauges:
             folder(self._measurements(gauge.name))
@@ -215,7 +231,7 @@ class Publisher:
 
         strategy = self._plan.gauge(gauge).mechanism.strategy
         numbers = strategy.coordinates(block.first, block.steps)
-        rows, cells = block.measured.shape
+        cells = block.measured.shape[1]
         table = pl.DataFrame(
             {
                 "step": numbers // COORDINATES_PER_STEP + 1,
@@ -248,11 +264,11 @@ class Publisher:
                 "of its own."
             )
 
-    def _supersede(self) -> None:
+    def _supersede(self, releases: int) -> None:
         """Put aside what an earlier release published: it stays as it was, under another name."""
         ledger = self.path / "ledger.json"
-        before = releases_in(ledger.read_bytes()) if ledger.exists() else len(self._spends)
-        if before >= len(self._spends):
+        before = releases_in(ledger.read_bytes()) if ledger.exists() else releases
+        if before >= releases:
             return
         aside = folder(self.path / "superseded" / str(before))
         with writing(aside):

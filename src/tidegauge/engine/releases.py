@@ -44,7 +44,8 @@ class Published:
             steps: How many it has.
         """
         numbers = np.arange(first + 1, first + steps + 1)
-        return numbers[numbers % self.every == 0]
+        aligned: Int64 = numbers[numbers % self.every == 0]
+        return aligned
 
     def complete(self, numbers: Int64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return for each step (from 1) whether the view has seen all that it weighs."""

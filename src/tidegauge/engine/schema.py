@@ -12,7 +12,7 @@ from pathlib import Path
 from tidegauge.engine.files import folder, writing
 from tidegauge.errors import Locked, StoreBehind, StoreMismatch, WriteFailed
 
-__all__ = ["FORMAT", "MODE", "connect", "damaged", "digest", "speaking", "transaction"]
+__all__ = ["FORMAT", "MODE", "check_format", "connect", "damaged", "digest", "speaking", "transaction"]
 
 FORMAT = 1
 MODE = 0o600  # the store is private, and SQLite gives its other two files the same rights
@@ -83,7 +83,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(f"PRAGMA page_size = {_PAGE}")
-    _check_format(connection, path)
+    check_format(connection, path)
     # a lost commit after a published release would be a second draw: every commit is synced
     for setting in (
         "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON",
@@ -103,7 +103,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+def check_format(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse what is not an empty file or a store of this format."""
     application = _pragma(connection, "application_id")
     version = _pragma(connection, "user_version")

@@ -14,7 +14,6 @@ import json
 import os
 import sqlite3
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +25,14 @@ from tidegauge.engine.lock import Owner, this_process
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.engine.schema import connect, damaged, digest, speaking, transaction
 from tidegauge.errors import LiveState, Locked, StoreMismatch
+from tidegauge.mechanisms.secret import store_secret
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Block", "Spend", "Store"]
 
 _PART = 1 << 15  # bytes of a state that are written together, if they changed
 _BOUNDING = -1  # the number under which the state of the contribution bound is kept
+_UNIT_KEY = -2  # and the key of the hashes of its ids
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,11 @@ class Store:
         data = self._read_state(_BOUNDING)
         return unpack(data)["bounding"] if data else None
 
+    @property
+    def unit_key(self) -> bytes:
+        """The secret under which ids are hashed: one a store, erased with the states."""
+        return self._read_state(_UNIT_KEY)
+
     def spans(self) -> list[tuple[int, int]]:
         """Return first step and number of steps of every committed block, in order."""
         with speaking(self.path):
@@ -314,8 +320,9 @@ class Store:
         if row is None:
             self._connection.execute(
                 "INSERT INTO plan VALUES (1, ?, ?, ?, 0)",
-                (uuid.uuid4().hex, fingerprint, canonical),
+                (store_secret("name").hex()[:32], fingerprint, canonical),
             )
+            self._write_state(_UNIT_KEY, store_secret("unit ids"))
             self._connection.executemany(
                 "INSERT INTO gauge VALUES (?, ?)",
                 [(number, name) for name, number in self._gauges.items()],

@@ -12,7 +12,7 @@ each id; neither the number of rows nor their order matters for memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,10 @@ _DIGIT = 40  # bits of the lower half of a wide total
 _MOST_ROWS = 1 << 20  # added at once: with contributions up to 2^40, that is below 2^60
 
 
+def _no_state(step: int) -> None:
+    """No id is protected."""
+
+
 @dataclass(frozen=True)
 class Totals:
     """What a source adds up to.
@@ -51,8 +55,8 @@ class Totals:
         last: The step after the last.
         records: Records seen, whatever became of them.
         counters: What was dropped and why; the operator's alone, no part of any release.
-        unit_state: How many events of each id are used up; private, to be stored with the
-            measurement. None unless an id is protected.
+        unit_state_at: How many events of each id are used up when a step begins; private, to be
+            stored with the measurement of the steps before. None unless an id is protected.
     """
 
     arrays: dict[str, Int64]
@@ -60,7 +64,7 @@ class Totals:
     last: int
     records: int
     counters: dict[str, int] = field(repr=False)
-    unit_state: State | None = field(default=None, repr=False)
+    unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
 
 
 def totals(
@@ -202,17 +206,23 @@ class _Reading:
         if last is None:
             last = max(self._first, self._records)
             last = last if clock.end is None else min(last, max(clock.end, self._first))
-        state = None
         if self._bounding is not None:
             for total, (keys, amounts) in zip(self._sums, self._bounding.kept(), strict=True):
                 total.add(keys, amounts)
-            state = self._bounding.state(last)
             self._counters.update(self._bounding.counters)
         arrays = {}
         for gauge, total in zip(self._gauges, self._sums, strict=True):
             arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
             self._counters.update(gauge.counters)
-        return Totals(arrays, self._first, last, self._records, dict(self._counters), state)
+        return Totals(arrays, self._first, last, self._records, dict(self._counters), self._unit_state)
+
+    def _unit_state(self, step: int) -> State | None:
+        """How many events of each id are used up when a step begins."""
+        if self._bounding is None:
+            return None
+        clock = self._plan.clock
+        begins = step if clock.step_us is None else clock.start_us + step * clock.step_us
+        return self._bounding.state(step, begins)
 
 
 class Accumulator:

@@ -30,7 +30,7 @@ from tidegauge.checks import shown
 from tidegauge.compiled import kernels
 from tidegauge.errors import InvalidParameter, LiveState
 
-__all__ = ["AesWords", "Context", "Words", "open_words"]
+__all__ = ["AesWords", "Context", "Words", "open_words", "secret"]
 
 Context = str | bytes | int | Fraction
 UInt64 = NDArray[np.uint64]
@@ -184,6 +184,15 @@ def open_words(*context: Context) -> Words:
         >>> words.close()
     """
     return AesWords(derive(secrets.token_bytes(32), *context))
+
+
+def secret(*context: Context) -> bytes:
+    """Return 32 bytes fresh from the operating system, for a purpose other than noise.
+
+    Args:
+        context: What they are for; see :func:`open_words`.
+    """
+    return derive(secrets.token_bytes(32), "not noise", *context)
 
 
 def derive(secret: bytes, *context: Context) -> bytes:

@@ -1,0 +1,270 @@
+r"""A run: from a source to the public folder, as far as the public clock goes; then it stops.
+
+Theory of operation. Which steps are measured follows from the plan, ``until`` and the wall clock
+alone. A finite source is binned completely before its first release. Then, block by block, of a
+size that follows from the plan: measure, commit, write the mark, publish what was committed. A
+crash between any two of these loses nothing and doubles nothing: what is committed is published by
+the next run, what is not was seen by nobody and is measured anew. Nothing that a reader can see
+(files, names, order, messages, the end) depends on a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidegauge.engine.accounts import spend_of
+from tidegauge.engine.interruptions import Interruptions
+from tidegauge.engine.mark import Mark, MarkFile
+from tidegauge.engine.publisher import Publisher
+from tidegauge.engine.sinks import Sinks
+from tidegauge.engine.source import Source
+from tidegauge.engine.store import Store
+from tidegauge.engine.totals import totals
+from tidegauge.errors import InvalidParameter, StoreBehind
+from tidegauge.mechanisms.meter import Meter
+from tidegauge.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from tidegauge.plan.settings import Settings
+
+__all__ = ["Outcome", "last_step", "run"]
+
+_LANES = 1 << 17  # steps times cells of a block: 1 MB of measurement, some 15 MB of releases
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did. Public, but for the counters.
+
+    Attributes:
+        first: The first step that was measured, from 0.
+        last: The step after the last one: where the stream stands.
+        published: How many blocks were published, those that an earlier run left included.
+        releases: How many releases of this stream were charged.
+        warnings: What the operator should know.
+        counters: How many rows were dropped and totals clamped: the operator's alone.
+    """
+
+    first: int
+    last: int
+    published: int
+    releases: int
+    warnings: tuple[str, ...]
+    counters: Mapping[str, int]
+
+
+def last_step(plan: Plan, until: datetime | None, now: datetime) -> int:
+    """Return how many steps are over: by the end, by ``until`` and by the wall clock.
+
+    Args:
+        plan: Its clock is public.
+        until: No step that ends later is measured; None: the plan's end.
+        now: The wall clock.
+
+    Raises:
+        InvalidParameter: There is neither an end nor ``until``.
+    """
+    clock = plan.clock
+    if clock.end is None and until is None:
+        raise InvalidParameter(
+            "Expected a last step, got a plan without an end and no --until. A file that ends must "
+            "not decide where the releases end: one more row would be seen. Give `end`, or --until."
+        )
+    ends = [end for end in (clock.end, *(g.mechanism.last_step for g in plan.gauges)) if end]
+    if clock.step_us is not None:
+        ends += [_over(moment, clock.start_us, clock.step_us) for moment in (until, now) if moment]
+    return max(0, min(ends))
+
+
+def run(
+    plan: Plan,
+    source: Source,
+    settings: Settings,
+    *,
+    until: datetime | None = None,
+    accept_second_release: bool = False,
+) -> Outcome:
+    """Measure and publish every step that is over and not yet committed.
+
+    Guarantee:
+        Everything that is ever published from the store satisfies the plan's guarantee, times the
+        number of releases in its ledger, which is 1 unless a second one was accepted.
+
+    Args:
+        plan: The accepted plan.
+        source: Read once, completely, if there is anything to measure.
+        settings: Where the store, the public folder, the mark and the sinks are.
+        until: No step that ends later is measured.
+        accept_second_release: If the store is behind what was published: go on nevertheless, and
+            charge everything once more.
+
+    Raises:
+        Locked: Another process writes.
+        StoreMismatch: The store or the public folder belongs to another plan.
+        StoreBehind: The store is older than what was published, copied or damaged.
+        WriteFailed: The disk does not take it; everything stands as it was, and a run resumes.
+        KeyboardInterrupt: Ctrl-C or SIGTERM, between two blocks.
+    """
+    last = last_step(plan, until, datetime.now(UTC))
+    names = [gauge.name for gauge in plan.gauges]
+    with (
+        Interruptions() as interruptions,
+        Store(
+            Path(settings.store),
+            fingerprint=plan.fingerprint,
+            canonical=plan.canonical(),
+            gauges=names,
+        ) as store,
+    ):
+        mark_file = MarkFile(Path(settings.mark) if settings.mark else None, store.path)
+        sinks = Sinks(settings.sinks)
+        publisher = Publisher(
+            Path(settings.public),
+            plan,
+            version=version("tidegauge"),
+            emit=sinks.emit,
+        )
+        mark = _opened(plan, store, mark_file, publisher, accept_second_release)
+        publisher.prepare(mark.spends)
+        published = publisher.resume(store)
+        first = store.step
+        if first < last:
+            work = _Work(plan, store, mark_file, mark, publisher, interruptions)
+            published += work.measure(source, last)
+        sinks.finish(publisher.path, plan)
+        return Outcome(
+            first=first,
+            last=store.step,
+            published=published,
+            releases=len(mark.spends),
+            warnings=tuple(text for text in (mark_file.warning,) if text),
+            counters=store.counters(),
+        )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the loop over blocks needs."""
+
+    plan: Plan
+    store: Store
+    mark_file: MarkFile
+    mark: Mark
+    publisher: Publisher
+    interruptions: Interruptions
+
+    def measure(self, source: Source, last: int) -> int:
+        """Bin the source, then measure, commit and publish up to ``last``; return the blocks."""
+        store, first = self.store, self.store.step
+        found = totals(
+            self.plan,
+            source,
+            first,
+            last,
+            unit_key=store.unit_key,
+            unit_state=store.bounding(),
+        )
+        meters = self._meters()
+        clamped = store.counters().get("clamped", 0)
+        blocks = 0
+        try:
+            for start, steps in _blocks(self.plan, first, last):
+                with self.interruptions.held():
+                    part = slice(start - first, start - first + steps)
+                    measured = {
+                        name: meter.measure(found.arrays[name][part])
+                        for name, meter in meters.items()
+                    }
+                    store.commit(
+                        start,
+                        steps,
+                        measured,
+                        {name: meter.state for name, meter in meters.items()},
+                        readings=self.publisher.checkpoints(),
+                        bounding=found.unit_state_at(start + steps),
+                        counters={
+                            **found.counters,
+                            "clamped": clamped + sum(m.clamped for m in meters.values()),
+                        },
+                        ended=start + steps == self.plan.clock.end,
+                    )
+                    self._publish(start, steps)
+                blocks += 1
+        finally:
+            for meter in meters.values():
+                meter.close()
+        return blocks
+
+    def _publish(self, start: int, steps: int) -> None:
+        """Write the mark, then publish the block as the store has it."""
+        self.mark_file.write(replace(self.mark, step=self.store.step))
+        committed = {gauge.name: self.store.block(gauge.name, start) for gauge in self.plan.gauges}
+        self.publisher.publish(start, steps, committed)
+
+    def _meters(self) -> dict[str, Meter]:
+        """One meter a gauge, each under a key of its own, at the committed step."""
+        states, step = self.store.states(), self.store.step
+        if step and set(states) != {gauge.name for gauge in self.plan.gauges}:
+            raise StoreBehind(
+                f"Expected the private state of every gauge in {self.store.path}, got less. The "
+                "store is damaged. Bring back an undamaged copy that is not older."
+            )
+        return {
+            gauge.name: Meter(gauge.mechanism, state=states.get(gauge.name), step=step)
+            for gauge in self.plan.gauges
+        }
+
+
+def _over(moment: datetime, start_us: int, step_us: int) -> int:
+    """How many steps have ended at a moment, in exact integers."""
+    since = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return (since - start_us) // step_us
+
+
+def _blocks(plan: Plan, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """First step and length of each block: from public numbers alone."""
+    cells = sum(len(gauge.cells) for gauge in plan.gauges)
+    length = max(1, _LANES // cells)
+    for start in range(first, last, length):
+        yield start, min(length, last - start)
+
+
+def _opened(
+    plan: Plan, store: Store, mark_file: MarkFile, publisher: Publisher, accept: bool
+) -> Mark:
+    """Compare the store with its mark and with the public folder; return the mark, as written.
+
+    The mark is there, durably, before the store's first measurement is committed.
+    """
+    mark = mark_file.read(store.name)
+    day = datetime.now(UTC).date().isoformat()
+    spends = store.spends()
+    try:
+        mark_file.check(mark, store.name, store.step)
+        publisher.check(store.step)
+    except StoreBehind:
+        if not accept:
+            raise
+        before = mark.spends if mark is not None else ()
+        known = [spend for spend in before if spend not in spends]
+        more = [*known, spend_of(plan, store.name, store.step, day)]
+        if not spends and not before:  # what was published is known from the folder alone
+            more *= 2
+        store.charge(more)
+    else:
+        if not spends:
+            store.charge([spend_of(plan, store.name, 0, day)])
+    mark = Mark(
+        store=store.name,
+        path=str(store.path),
+        fingerprint=plan.fingerprint,
+        step=store.step,
+        spends=tuple(store.spends()),
+    )
+    mark_file.write(mark)
+    return mark

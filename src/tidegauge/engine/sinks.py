@@ -1,0 +1,95 @@
+"""Sinks: copies of releases for others. Standard output gets them as they are published."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from tidegauge.engine.files import folder, put_by, safe_name
+from tidegauge.plan.plan import Plan
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tidegauge.plan.settings import Sink
+
+__all__ = ["Sinks", "as_text"]
+
+
+@final
+class Sinks:
+    """The sinks of a run.
+
+    Rows on standard output come at least once: those of a block whose publication was interrupted
+    come again, byte for byte, in the next run. A file is made anew from the public folder at the
+    end of a run and put whole.
+
+    Args:
+        sinks: As the config asks.
+    """
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self._streamed = [sink for sink in sinks if sink.path is None]
+        self._files = [sink for sink in sinks if sink.path is not None]
+
+    def emit(self, table: pl.DataFrame) -> None:
+        """Write a new table of releases to standard output, if a sink asks for it."""
+        for sink in self._streamed:
+            if len(table) and _wanted(sink.views, table["view"][0]):
+                as_text(table).write_ndjson(sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+
+    def finish(self, public: Path, plan: Plan) -> None:
+        """Make every file anew from the public folder, in the memory of one block.
+
+        Raises:
+            WriteFailed: The disk does not take it.
+        """
+        for sink in self._files:
+            path = Path(sink.path)
+            folder(path.parent)
+            frame = _all_releases(public, plan, sink.views)
+            if frame is not None:
+                put_by(path, partial(_write, frame, sink.format))
+
+
+def as_text(table: Any) -> Any:
+    """Return a frame with its times as ISO 8601 in UTC and its names as text."""
+    import polars as pl
+    import polars.selectors as cs
+
+    return table.with_columns(
+        cs.datetime().dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ"), cs.enum().cast(pl.String)
+    )
+
+
+def _all_releases(public: Path, plan: Plan, views: Sequence[str] | None) -> pl.LazyFrame | None:
+    """All releases of the wanted views, gauge by gauge; columns that a gauge lacks are null."""
+    import polars as pl
+    import polars.selectors as cs
+
+    frames = []
+    for gauge in plan.gauges:
+        for view, _ in gauge.views:
+            files = public / "releases" / safe_name(gauge.name) / safe_name(view)
+            if _wanted(views, view) and any(files.glob("*.parquet")):
+                frame = pl.scan_parquet(files / "*.parquet")
+                frames.append(frame.with_columns(cs.enum().cast(pl.String)))
+    return pl.concat(frames, how="diagonal") if frames else None
+
+
+def _wanted(views: Sequence[str] | None, view: str) -> bool:
+    return views is None or view in views
+
+
+def _write(frame: pl.LazyFrame, form: str, path: Path) -> None:
+    match form:
+        case "parquet":
+            frame.sink_parquet(path, compression="snappy", maintain_order=True)
+        case "csv":
+            as_text(frame).sink_csv(path, maintain_order=True)
+        case _:
+            as_text(frame).sink_ndjson(path, maintain_order=True)

@@ -1,0 +1,20 @@
+"""Secrets of a store that are no noise: they come through the same door."""
+
+from __future__ import annotations
+
+from tidegauge.noise.randomness import secret
+
+__all__ = ["store_secret"]
+
+
+def store_secret(purpose: str) -> bytes:
+    """Return 32 bytes that nobody else has, fresh from the operating system.
+
+    Args:
+        purpose: What they are for; no two purposes share bytes.
+
+    Examples:
+        >>> store_secret("unit ids") == store_secret("unit ids")
+        False
+    """
+    return secret("tidegauge store 1", purpose)

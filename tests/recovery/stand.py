@@ -1,0 +1,115 @@
+"""A small plan, a source made of rows, and one place with everything a run needs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+
+from tidegauge.engine.run import run
+from tidegauge.engine.source import Source
+from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.request import request_of
+from tidegauge.plan.plan import Clock, Plan, PlannedGauge, TimeColumn
+from tidegauge.privacy.unit import NeighboringRelation
+from tidegauge.strategies.decay import Exponential, Running, Step, Window
+
+HOUR = 3_600_000_000
+START = 1_356_998_400_000_000  # 2013-01-01T00:00:00Z
+KINDS = ("AA", "B6", "UA")
+VIEWS = (("step", Step()), ("running", Running()), ("day", Window(24)), ("daily", Window(24)),
+         ("recent", Exponential(half_life=12)))  # fmt: skip
+
+
+def plan_of(*, end=48, pure=False, views=VIEWS, cells=KINDS, start=START, gauges=("flights",)):
+    """A plan of counts by kind, with a sixth of the rest; ``pure`` has blocks that stay open."""
+    guarantee = {"epsilon": 1.0} if pure else {"epsilon": 1.0, "delta": 1e-9}
+    if pure:
+        views = tuple(pair for pair in views if not isinstance(pair[1], Exponential))
+    mechanism = design(
+        request_of(
+            views=dict(views), unit="event", cells=len(cells) + 1, end=end, **guarantee
+        )
+    )  # fmt: skip
+    if len(gauges) > 1:
+        from tidegauge.privacy.ledger import GaussianCost, Ledger
+
+        costs = Ledger(mechanism.guarantee).split([1] * len(gauges), GaussianCost)
+        scale = mechanism.law.scale * len(gauges)
+        mechanism = replace(mechanism, cost=costs[0], law=type(mechanism.law)(scale))
+    one = PlannedGauge(
+        name="flights", kind="count", column=None, low=0, high=1, round_to=Fraction(1), where=None,
+        by=(("kind", cells),), other="other", views=views, every=(("daily", 24),), anticipate=(),
+        budget_weight=Fraction(1), mechanism=mechanism,
+    )  # fmt: skip
+    return Plan(
+        clock=Clock(start, HOUR, end), time=TimeColumn("at", "UTC", "iso"), unit=None,
+        relation=NeighboringRelation.ADD_OR_REMOVE_ONE, guarantee=mechanism.guarantee,
+        gauges=tuple(replace(one, name=name) for name in gauges),
+        about=(("title", "Flights of a test"),), versions=(("tidegauge", "0.1.0"),),
+    )  # fmt: skip
+
+
+def rows(seed=0, count=400, hours=48):
+    """Events with times and kinds; some of a kind that is not declared."""
+    rng = np.random.default_rng(seed)
+    at = START + rng.integers(0, hours * HOUR, count)
+    kinds = rng.choice([*KINDS, "XX"], count)
+    times = pl.Series("at", at).cast(pl.Datetime("us", "UTC"))
+    return pl.DataFrame([times, pl.Series("kind", kinds)])
+
+
+class Rows(Source):
+    """A source of the rows of a frame."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def batches(self, columns):
+        yield self.frame.select(columns)
+
+    def describe(self):
+        return "rows of a test"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder for a store, a mark elsewhere, and a public folder."""
+
+    root: Path
+
+    @property
+    def settings(self):
+        return SimpleNamespace(
+            sources=(), store=self.root / "private" / "a.tidegauge",
+            public=self.root / "public", mark=self.root / "marks" / "a.mark", sinks=(),
+        )  # fmt: skip
+
+    def run(self, plan, frame, **options):
+        return run(plan, Rows(frame), self.settings, **options)
+
+    def files(self):
+        """Name and bytes of every published file."""
+        public = self.settings.public
+        return {
+            str(path.relative_to(public)): path.read_bytes()
+            for path in sorted(public.rglob("*"))
+            if path.is_file()
+        }
+
+    def numbers(self):
+        """Files that must never change once they are there."""
+        return {
+            name: data
+            for name, data in self.files().items()
+            if name.startswith(("releases", "measurements"))
+        }
+
+
+if __name__ == "__main__":
+    Place(Path(sys.argv[1])).run(plan_of(), rows())

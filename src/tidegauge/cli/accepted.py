@@ -37,16 +37,27 @@ def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings]:
     Raises:
         InvalidParameter: It is not the approved plan.
     """
-    from tidegauge.engine.glance import glance
-
     plan, settings = planned(path)
-    store = Path(settings.store)
-    stored = glance(store) if store.is_file() else None
-    if stored is not None and stored.plan.declaration == plan.declaration:
-        plan = stored.plan.reading(plan)
+    stored = _stored(Path(settings.store))
+    if stored is not None and stored.declaration == plan.declaration:
+        plan = stored.reading(plan)
     if approved is not None and plan.sha256 != approved:
         raise InvalidParameter(
             f"Expected the approved plan {approved}, got {plan.sha256}. What was not approved is "
             "not run. Write a plan file (tidegauge plan -o), have it approved, and run that."
         )
     return plan, settings
+
+
+def _stored(store: Path) -> Plan | None:
+    """Return the plan that a store has accepted, if there is one that can be read."""
+    from tidegauge.engine.status import status_of
+    from tidegauge.errors import StoreBehind, StoreMismatch
+    from tidegauge.plan.plan import Plan
+
+    if not store.is_file():
+        return None
+    try:
+        return Plan.from_bytes(status_of(store).plan)
+    except (StoreBehind, StoreMismatch):
+        return None  # the run itself opens the store, and says what is wrong with it

@@ -140,5 +140,5 @@ def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
 
 def _caption(folder: PublicFolder) -> str:
     """The guarantee in words: the first paragraph of the statement, which is one sentence or two."""
-    paragraphs = [text for text in folder.statement().split("\n\n") if not text.startswith("#")]
-    return " ".join(paragraphs[0].split())
+    promise = folder.statement().split("# What is promised", 1)[1].strip()
+    return " ".join(promise.split("\n\n")[0].split())

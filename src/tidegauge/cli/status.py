@@ -12,7 +12,8 @@ from tidegauge.cli.latest import moment
 from tidegauge.cli.terminal import Column, Terminal
 
 if TYPE_CHECKING:
-    from tidegauge.engine.glance import Glance
+    from tidegauge.engine.status import Status
+    from tidegauge.plan.plan import Plan
 
 __all__ = ["status"]
 
@@ -28,19 +29,17 @@ def status(terminal: Terminal, store: Path) -> None:
     Steps, what was charged, the promise in words, who is writing, and how many rows were dropped
     and totals clamped. It waits for no lock and changes nothing.
     """
-    from tidegauge.engine.glance import glance
+    from tidegauge.engine.status import status_of
+    from tidegauge.plan.plan import Plan
 
-    seen = glance(store)
-    if seen is None:
-        terminal.say(f"{store}: nothing was accepted in it yet.")
-        return
+    seen = status_of(store)
+    plan = Plan.from_bytes(seen.plan)
     if terminal.as_json:
-        terminal.document(_document(seen))
+        terminal.document(_document(seen, plan))
         return
-    plan = seen.plan
     end = "without an end" if plan.clock.end is None else f"of {plan.clock.end:,}"
     terminal.data(f"Steps: {seen.step:,} {end}, up to {moment(plan.clock, seen.step)}")
-    terminal.data(f"Writing: {seen.owner or 'nobody'}")
+    terminal.data(f"Writing: {_owner(seen) or 'nobody'}")
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
     terminal.data(f"{plan.guarantee.in_words()}\n")
@@ -52,14 +51,18 @@ def status(terminal: Terminal, store: Path) -> None:
     terminal.table("For the operator alone: exact, and not private", columns, counts)
 
 
-def _document(seen: Glance) -> dict[str, Any]:
+def _owner(seen: Status) -> str | None:
+    return None if seen.owner is None else f"process {seen.owner.pid} on {seen.owner.host}"
+
+
+def _document(seen: Status, plan: Plan) -> dict[str, Any]:
     """The same for programs."""
     return {
-        "sha256": seen.plan.sha256,
+        "sha256": plan.sha256,
         "steps": seen.step,
-        "end": seen.plan.clock.end,
-        "guarantee": repr(seen.plan.guarantee),
+        "end": plan.clock.end,
+        "guarantee": repr(plan.guarantee),
         "releases_charged": len(seen.spends),
-        "writing": seen.owner,
+        "writing": _owner(seen),
         "operator_only": {"counters": seen.counters},
     }

@@ -10,7 +10,7 @@ the next run, what is not was seen by nobody and is measured anew. Nothing that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tidegauge.plan.settings import Settings
 
 __all__ = ["Outcome", "last_step", "run"]
+
+Progress = Callable[[int, int], None]
 
 _LANES = 1 << 17  # steps times cells of a block: 1 MB of measurement, some 15 MB of releases
 
@@ -88,6 +90,7 @@ def run(
     *,
     until: datetime | None = None,
     accept_second_release: bool = False,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Measure and publish every step that is over and not yet committed.
 
@@ -102,6 +105,7 @@ def run(
         until: No step that ends later is measured.
         accept_second_release: If the store is behind what was published: go on nevertheless, and
             charge everything once more.
+        progress: Called with the steps that are published and all that will be: public numbers.
 
     Raises:
         Locked: Another process writes.
@@ -134,7 +138,7 @@ def run(
         published = publisher.resume(store)
         first = store.step
         if first < last:
-            work = _Work(plan, store, mark_file, mark, publisher, interruptions)
+            work = _Work(plan, store, mark_file, mark, publisher, interruptions, progress)
             published += work.measure(source, last)
         sinks.finish(publisher.path, plan)
         return Outcome(
@@ -157,6 +161,7 @@ class _Work:
     mark: Mark
     publisher: Publisher
     interruptions: Interruptions
+    progress: Progress | None
 
     def measure(self, source: Source, last: int) -> int:
         """Bin the source, then measure, commit and publish up to ``last``; return the blocks."""
@@ -195,6 +200,8 @@ class _Work:
                     )
                     self._publish(start, steps)
                 blocks += 1
+                if self.progress is not None:
+                    self.progress(start + steps, last)
         finally:
             for meter in meters.values():
                 meter.close()

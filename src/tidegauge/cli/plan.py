@@ -35,7 +35,9 @@ def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
     stands out, and the ratio to the lower bound of any factorization mechanism. The plan file can
     be signed and run: its SHA-256 says what was approved.
     """
-    made, settings = accepted(config, None)
+    made, settings, warnings = accepted(config, None)
+    for warning in warnings:
+        terminal.say(f"Warning: {warning}")
     rows = [
         row
         for gauge in made.gauges
@@ -47,7 +49,7 @@ def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
     if output is not None:
         from tidegauge.engine.files import put
 
-        put(output, plan_file(made, settings))
+        put(output, plan_file(made, settings, output.parent))
     if terminal.as_json:
         terminal.document(_document(made, rows, events))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidegauge.cli.accepted import accepted
+from tidegauge.cli.accepted import accepted, in_place
 from tidegauge.cli.command import command
 from tidegauge.cli.latest import tell_latest
 from tidegauge.cli.terminal import Terminal
@@ -69,11 +69,12 @@ def run(
     measured, stored and published. What was published never changes: run it again after a crash,
     or after more rows came, and it goes on where it stopped.
     """
-    from tidegauge.connectors import opened_source
+    from tidegauge.connectors.files import Files
     from tidegauge.engine.run import run as execute
 
-    plan, settings = accepted(config, approved)
-    source = opened_source(settings.sources)
+    plan, relative, problems = accepted(config, approved)
+    settings = in_place(relative)
+    source = Files(settings.sources, folder=Path(settings.base))
     terminal.detail(f"Plan {plan.sha256}")
     terminal.detail(f"Source: {source.describe()}")
     with terminal.progress("steps") as progress:
@@ -85,13 +86,13 @@ def run(
             accept_second_release=accept_second_release,
             progress=progress,
         )
-    for warning in outcome.warnings:
+    for warning in (*problems, *outcome.warnings):
         terminal.say(f"Warning: {warning}")
     for name, count in sorted(outcome.counters.items()):
         terminal.detail(f"{name}: {count:,} (for the operator alone)")
     _tell(terminal, outcome)
-    if not settings.writes_to_standard_output:
-        tell_latest(terminal, Path(settings.public), plan, outcome)
+    if all(sink.path != "-" for sink in settings.sinks):
+        tell_latest(terminal, Path(settings.public), outcome)
 
 
 def _tell(terminal: Terminal, outcome: Outcome) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ import click
 from tidegauge.cli.command import command
 from tidegauge.cli.exits import Exit
 from tidegauge.cli.terminal import Terminal
+from tidegauge.errors import TidegaugeError
 
 if TYPE_CHECKING:
     from tidegauge.plan.problems import Problem
@@ -25,14 +28,40 @@ def validate(terminal: Terminal, configs: tuple[Path, ...]) -> None:
     Each problem is shown with its file, line and column. No data is read: only the configs, and
     the files of known values that they name.
     """
-    reports = {str(path): _problems(path) for path in configs}
+    reports = {str(path): _checked(path) for path in configs}
     if terminal.as_json:
-        terminal.document({"files": {path: _plain(found) for path, found in reports.items()}})
-    for path, problems in reports.items():
-        if not problems:
-            terminal.say(f"{path}: no problem")
-        elif not terminal.as_json:
+        files = {path: _plain(*found) for path, found in reports.items()}
+        terminal.document({"files": files})
+    for path, (problems, warnings) in reports.items():
+        if not terminal.as_json:
             for problem in problems:
                 terminal.error(Exit.CONFIG, str(problem))
-    if any(reports.values()):
+        for warning in warnings:
+            terminal.say(f"Warning: {warning}")
+        if not problems:
+            terminal.say(f"{path}: no problem")
+    if any(problems for problems, _ in reports.values()):
         raise click.exceptions.Exit(Exit.CONFIG)
+
+
+def _checked(path: Path) -> tuple[Sequence[Problem], Sequence[Problem]]:
+    """Problems and warnings of one config."""
+    from tidegauge.plan.config import config_of
+    from tidegauge.plan.planner import plan_of
+    from tidegauge.plan.problems import ConfigError, Problem
+
+    try:
+        config = config_of(path)
+        plan_of(config)
+    except ConfigError as error:
+        return error.problems, ()
+    except TidegaugeError as error:
+        return [Problem(str(path), 0, 0, str(error))], ()
+    return (), config.warnings
+
+
+def _plain(problems: Sequence[Problem], warnings: Sequence[Problem]) -> dict[str, Any]:
+    return {
+        "problems": [asdict(problem) for problem in problems],
+        "warnings": [asdict(problem) for problem in warnings],
+    }

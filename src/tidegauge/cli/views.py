@@ -39,14 +39,16 @@ def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
             ``{half_life: 2d}``, ``{window: 7d, every: 7d}``.
     """
     from tidegauge.errors import InvalidParameter
+    from tidegauge.plan.viewing import view_of
 
     if view in folder.views(gauge):
         return folder.view(gauge, view)
     try:
-        name, decay, every = view_of(view, folder.plan.clock.step_us)
+        clock, mechanism = folder.plan.clock, folder.plan.gauge(gauge).mechanism
+        found = view_of(view, clock.step_us, clock.end or mechanism.horizon)
     except InvalidParameter as problem:
         raise click.UsageError(
             f"{problem} Published views are {', '.join(folder.views(gauge))}."
         ) from None
-    found = folder.view(gauge, decay, every=every)
-    return replace(found, view=replace(found.view, name=name))
+    opened = folder.view(gauge, found.decay, every=found.every)
+    return replace(opened, view=replace(opened.view, name=found.name))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sinks", "as_text"]
 
+_STANDARD_OUTPUT = "-"
+
 
 @final
 class Sinks:
@@ -32,8 +34,8 @@ class Sinks:
     """
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
-        self._streamed = [sink for sink in sinks if sink.path is None]
-        self._files = [sink for sink in sinks if sink.path is not None]
+        self._streamed = [sink for sink in sinks if sink.path == _STANDARD_OUTPUT]
+        self._files = [sink for sink in sinks if sink.path != _STANDARD_OUTPUT]
 
     def emit(self, table: pl.DataFrame) -> None:
         """Write a new table of releases to standard output, if a sink asks for it."""

@@ -29,7 +29,9 @@ def run(config):
     """Publish the flights into a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        text = config.read_text().replace("output/flights.parquet", str(FLIGHTS / "output" / "flights.parquet"))
+        text = config.read_text().replace(
+            "output/flights.parquet", str(FLIGHTS / "output" / "flights.parquet")
+        )
         (place / "flights.yaml").write_text(text)
         (place / "output").mkdir()
         tidegauge("run", place / "flights.yaml")

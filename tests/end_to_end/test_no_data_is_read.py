@@ -77,4 +77,7 @@ def test_readers_need_the_public_folder_alone(shop, tmp_path):
 @pytest.mark.parametrize("where", ["store", "mark"])
 def test_what_is_private_is_its_owners_alone(shop, where):
     assert 0 == tidegauge("run", "visits.yaml", cwd=shop)[0]
-    assert 0o600 == (shop / f"visits.{'tidegauge' if where == 'store' else 'mark'}").stat().st_mode & 0o777
+    assert (
+        0o600
+        == (shop / f"visits.{'tidegauge' if where == 'store' else 'mark'}").stat().st_mode & 0o777
+    )

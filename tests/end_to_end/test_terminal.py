@@ -40,9 +40,7 @@ def test_an_unknown_command_or_option_ends_with_2_and_the_next_step():
 
 def test_a_closed_pipe_ends_quietly():
     command = f"{sys.executable} -m tidegauge schema | true; exit ${{PIPESTATUS[0]}}"
-    run = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, env=environment()
-    )
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment())
     assert run.returncode in (0, 74)  # true may end before or after the text is written
     assert "" == run.stderr
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
-from tidegauge.cli.terminal import Column, Terminal
-from tidegauge.cli.views import opened_view
+from tidegauge.cli.terminal import Column, Terminal, plain_table
+from tidegauge.cli.views import only_gauge, opened_view
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ _NONNEGATIVE: Final = "value_nonnegative"
     ),
 )
 @click.argument("public", type=click.Path(path_type=Path), is_eager=True)
-@click.option("--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one.")
+@click.option(
+    "--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one."
+)
 @click.option(
     "--view",
     required=True,
@@ -74,7 +76,8 @@ def export(
     from tidegauge.engine.public import PublicFolder
 
     chosen = form or _by_ending(output)
-    opened = opened_view(PublicFolder(public), gauge, view)
+    folder = PublicFolder(public)
+    opened = opened_view(folder, only_gauge(folder, gauge), view)
     table = opened.table()
     if nonnegative:
         import polars as pl
@@ -104,41 +107,45 @@ def _by_ending(output: Path) -> str:
 
 def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     """Say how good a view is that was not planned for."""
-    from tidegauge.engine.ratio import designed_for, ratio_to_bound
-
-    mechanism, decay = opened.view.gauge.mechanism, opened.view.decay
     widths = opened.half_width
-    worst = f" Its 95 % intervals are at most ± {significant(float(widths.max()))}." if len(widths) else ""
+    most = f" Its 95 % intervals are at most ± {significant(widths.max())}." if len(widths) else ""
     terminal.say(
-        f"{opened.name} was not planned.{worst} The ratio of its noise to the lower bound of any "
-        f"factorization mechanism is {ratio_to_bound(mechanism, decay):.2f}; planning for this view "
-        f"alone would have given {ratio_to_bound(designed_for(mechanism, decay), decay):.2f}."
+        f"{opened.name} was not planned.{most} The ratio of its noise to the lower bound of any "
+        f"factorization mechanism is {opened.ratio():.2f}; planning for this view alone would have "
+        f"given {opened.ratio_if_planned():.2f}."
     )
 
 
 def _about(opened: PublishedView) -> dict[str, str]:
-    """Metadata of the file: which plan, which view."""
+    """Metadata of a Parquet file: which plan and which view."""
     return {"gauge": opened.view.gauge.name, "view": opened.name}
 
 
 def _write(
     terminal: Terminal, table: pl.DataFrame, form: str, output: Path, about: dict[str, str]
 ) -> None:
-    """Write the table whole or not at all."""
-    if form == "table":
-        _show(terminal, table, output)
-        return
-    if str(output) == "-":
-        _into(table, form, sys.stdout.buffer, about)
-        sys.stdout.buffer.flush()
-        return
+    """Write the table, a file whole or not at all."""
     from tidegauge.engine.files import put_by
 
-    put_by(output, lambda part: _into(table, form, part, about))
+    to_terminal = str(output) == "-"
+    if form == "table":
+        title, columns, texts = _texts(table)
+        if to_terminal:
+            terminal.table(title, columns, texts)
+            return
+        lines = "\n".join(plain_table(title, columns, texts)) + "\n"
+        put_by(output, lambda part: part.write_text(lines, encoding="utf-8"))
+    elif to_terminal:
+        _into(table, form, sys.stdout.buffer, about)
+        sys.stdout.buffer.flush()
+    else:
+        put_by(output, lambda part: _into(table, form, part, about))
 
 
 def _into(table: pl.DataFrame, form: str, target: Any, about: dict[str, str]) -> None:
     """Write the bytes of one format; times are ISO 8601 in UTC, values have all their digits."""
+    from tidegauge.engine.sinks import as_text
+
     match form:
         case "csv":
             as_text(table).write_csv(target)
@@ -150,21 +157,15 @@ def _into(table: pl.DataFrame, form: str, target: Any, about: dict[str, str]) ->
             table.write_ipc(target)
 
 
-def _show(terminal: Terminal, table: pl.DataFrame, output: Path) -> None:
-    """Show releases as a table of text."""
+def _texts(table: pl.DataFrame) -> tuple[str, list[Column], list[list[str]]]:
+    """Title, columns and cells of a table for people."""
+    from tidegauge.engine.sinks import as_text
+
     names = [name for name in table.columns if name not in ("gauge", "view", "level", "reason")]
-    texts = [
-        [_text(value) for value in row] for row in as_text(table.select(names)).iter_rows()
-    ]
     columns = [Column(name, right=table[name].dtype.is_numeric()) for name in names]
     title = f"{table['gauge'][0]}, {table['view'][0]}" if len(table) else ""
-    if str(output) == "-":
-        terminal.table(title, columns, texts)
-        return
-    from tidegauge.cli.terminal import plain_table
-    from tidegauge.engine.files import put
-
-    put(output, ("\n".join(plain_table(title, columns, texts)) + "\n").encode())
+    rows = as_text(table.select(names)).iter_rows()
+    return title, columns, [[_text(value) for value in row] for row in rows]
 
 
 def _text(value: object) -> str:

@@ -37,7 +37,9 @@ _SPANS_US: Final = (60_000_000, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_00
     ),
 )
 @click.argument("public", type=click.Path(path_type=Path), is_eager=True)
-@click.option("--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one.")
+@click.option(
+    "--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one."
+)
 @click.option(
     "--view",
     "views",
@@ -139,6 +141,6 @@ def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
 
 
 def _caption(folder: PublicFolder) -> str:
-    """The guarantee in words: the first paragraph of the statement, which is one sentence or two."""
+    """The guarantee in words: the first paragraph of the statement."""
     promise = folder.statement().split("# What is promised", 1)[1].strip()
     return " ".join(promise.split("\n\n")[0].split())

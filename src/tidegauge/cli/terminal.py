@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["Column", "Terminal"]
+__all__ = ["Column", "Terminal", "plain_table", "shown_text"]
 
 Progress = Callable[[int, int], None]
 
@@ -83,7 +83,7 @@ class Terminal:
         if sys.stdout.isatty():
             _drawn(title, columns, rows)
         else:
-            click.echo("\n".join(_plain(title, columns, rows)))
+            click.echo("\n".join(plain_table(title, columns, rows)))
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Progress | None]:
@@ -104,19 +104,19 @@ class Terminal:
 
 
 def shown_text(text: str) -> str:
-    """Return a text without control characters, which could drive a terminal.
+    r"""Return a text without control characters, which could drive a terminal.
 
     Examples:
-        >>> shown_text("a\\x1b[31mb")
-        'a\\ufffd[31mb'
+        >>> shown_text("a\x1b[31mb") == "a\ufffd[31mb"
+        True
     """
     return "".join(
         "\ufffd" if unicodedata.category(sign) == "Cc" and sign != "\n" else sign for sign in text
     )
 
 
-def _plain(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table in plain columns."""
+def plain_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in plain columns."""
     heads = [column.title for column in columns]
     widths = [max(map(len, cells)) for cells in zip(heads, *rows, strict=True)]
     lines = [title] if title else []
@@ -135,8 +135,11 @@ def _drawn(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]])
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title, style="bold") if title else None, title_justify="left",
-                  header_style="bold cyan")
+    table = Table(
+        title=Text(title, style="bold") if title else None,
+        title_justify="left",
+        header_style="bold cyan",
+    )
     for column in columns:
         table.add_column(
             Text(column.title), justify="right" if column.right else "left", overflow="fold"

@@ -11,7 +11,14 @@ VIEWS = {"running": tg.Running(), "day": tg.Window(24), "recent": tg.Exponential
 
 
 def plan_of(**changes):
-    call = {"views": VIEWS, "unit": "event", "epsilon": 1, "delta": 1e-9, "horizon": 8760, "end": 8760}
+    call = {
+        "views": VIEWS,
+        "unit": "event",
+        "epsilon": 1,
+        "delta": 1e-9,
+        "horizon": 8760,
+        "end": 8760,
+    }
     return tg.Gauge(**(call | changes)).plan
 
 

@@ -87,7 +87,11 @@ def plot(
         )
     about = dict(folder.plan.about)
     label = what[opened[0].name] if len(opened) == 1 else folder.plan.gauge(name).kind
-    apart = "" if stride == 1 else f", one reading every {duration(stride, clock.step_us)}"
+    apart = (
+        ""
+        if stride == 1
+        else f", one reading every {duration(stride, clock.step_us).removeprefix('1 ')}"
+    )
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
         _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",

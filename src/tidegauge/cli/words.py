@@ -23,11 +23,11 @@ def significant(value: float) -> str:
     """Return a number with three significant digits, never in powers of ten.
 
     Examples:
-        >>> significant(0.01234), significant(12.34), significant(-12345.6), significant(0)
-        ('0.0123', '12.3', '-12,346', '0')
+        >>> significant(0.01234), significant(12.34), significant(-12345.6), significant(6.0)
+        ('0.0123', '12.3', '-12,346', '6')
     """
-    if value == 0:
-        return "0"
+    if value % 1 == 0:
+        return f"{value:,.0f}"
     digits = 2 - floor(log10(abs(value)))
     return f"{value:,.{max(digits, 0)}f}"
 
@@ -59,7 +59,7 @@ def decay_in_words(decay: Decay, what: str, step_us: int | None) -> str:
     Examples:
         >>> from tidegauge.strategies.decay import Exponential, Running, Window
         >>> decay_in_words(Window(168), "count", 3_600_000_000)
-        'count of 7 days'
+        '7-day count'
         >>> decay_in_words(Running(), "sum", None)
         'running sum'
         >>> decay_in_words(Exponential(half_life=24), "count", 3_600_000_000)
@@ -71,13 +71,18 @@ def decay_in_words(decay: Decay, what: str, step_us: int | None) -> str:
         case decays.Running():
             return f"running {what}"
         case decays.Step():
-            return f"{what} of {duration(1, step_us)}"
+            return f"{_adjective(1, step_us)} {what}"
         case decays.Window(steps=steps):
-            return f"{what} of {duration(steps, step_us)}"
+            return f"{_adjective(steps, step_us)} {what}"
         case decays.Exponential(half_life=half_life) if half_life is not None:
             return f"{what} decayed with a half-life of {duration(float(half_life), step_us)}"
         case _:
             return f"decayed {what} ({decay.name})"
+
+
+def _adjective(steps: float, step_us: int | None) -> str:
+    """A duration before a noun: 7-day."""
+    return duration(steps, step_us).removesuffix("s").replace(" ", "-")
 
 
 def _many(number: float, unit: str) -> str:

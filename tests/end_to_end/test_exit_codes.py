@@ -1,16 +1,16 @@
 """One test for each exit code; what is printed says what to do, and shows no data."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from click.testing import CliRunner
-from visits import CONFIG, rows_of_visits, write_visits
 from terminals import environment, tidegauge
+from visits import CONFIG, rows_of_visits, write_visits
 
 from tidegauge.cli.main import program
 from tidegauge.errors import BudgetExceeded
@@ -21,7 +21,7 @@ def run(shop, *words, **changes):
 
 
 def test_0_done(shop):
-    code, out, err = run(shop)
+    code, _, err = run(shop)
     assert 0 == code, err
     assert 0 == run(shop)[0]
 
@@ -30,7 +30,7 @@ def test_1_unexpected_shows_neither_a_traceback_nor_data(shop, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("row 17: 4 bananas")
 
-    monkeypatch.setattr("tidegauge.cli.run.run_plan", fail, raising=True)
+    monkeypatch.setattr("tidegauge.engine.run.run", fail)
     for words in ([], ["-v"]):
         ended = CliRunner().invoke(program, ["run", str(shop / "visits.yaml"), *words])
         assert 1 == ended.exit_code
@@ -50,7 +50,7 @@ def test_3_budget_refused(shop, monkeypatch):
     def refuse(*_, **__):
         raise BudgetExceeded("Expected charges within the guarantee, got more.")
 
-    monkeypatch.setattr("tidegauge.cli.run.run_plan", refuse, raising=True)
+    monkeypatch.setattr("tidegauge.engine.run.run", refuse)
     ended = CliRunner().invoke(program, ["run", str(shop / "visits.yaml")])
     assert (3, "") == (ended.exit_code, ended.stdout)
     assert ended.stderr.startswith("Expected charges within the guarantee, got more.")
@@ -89,25 +89,22 @@ def test_74_a_folder_that_cannot_be_written(shop):
 
 
 def test_75_locked_by_another_process(shop):
-    text = CONFIG.replace("[visits.csv]", '["-"]')
-    (shop / "visits.yaml").write_text(text)
-    assert 0 == tidegauge("run", "visits.yaml", cwd=shop, stdin="")[0]
-    import sqlite3
-
+    (shop / "visits.yaml").write_text(CONFIG.replace("[visits.csv]", '["-"]'))
     first = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(shop / "visits.yaml")],
-        cwd=shop, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "tidegauge", "run", "visits.yaml"],
+        cwd=shop, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        assert "held\n" == first.stdout.readline()
-        code, out, err = tidegauge("run", "visits.yaml", cwd=shop, stdin="")
+        while first.poll() is None and not (shop / "visits.mark").exists():
+            time.sleep(0.01)  # the mark is written under the lock, before the source is read
+        code, out, err = run(shop, stdin="")
         assert (75, "") == (code, out)
         assert str(first.pid) in err
     finally:
         first.stdin.close()
-        first.wait()
-    assert 0 == tidegauge("run", "visits.yaml", cwd=shop, stdin="")[0]
-    assert sqlite3  # the store is SQLite: its lock is not the one that is tested
+    assert 0 == first.wait()
+    assert 0 == run(shop, stdin="")[0]
 
 
 def test_78_a_wrong_config(shop):
@@ -120,7 +117,7 @@ def test_78_a_wrong_config(shop):
 
 
 def test_78_a_plan_that_is_not_the_approved_one(shop):
-    code, out, err = run(shop, "--approved", "sha256:" + "0" * 64)
+    code, out, _ = run(shop, "--approved", "sha256:" + "0" * 64)
     assert (78, "") == (code, out)
     assert not (shop / "public").exists()
     assert not (shop / "visits.tidegauge").exists()
@@ -132,7 +129,7 @@ def test_78_a_store_of_another_plan(shop):
     assert 0 == run(shop)[0]
     before = contents(shop / "public")
     (shop / "visits.yaml").write_text(CONFIG.replace("epsilon: 1.0", "epsilon: 2.0"))
-    code, out, err = run(shop)
+    code, out, _ = run(shop)
     assert (78, "") == (code, out)
     assert before == contents(shop / "public")
 
@@ -147,7 +144,7 @@ def test_130_interrupted_and_run_again(shop, sign):
     )  # fmt: skip
     measured = shop / "public" / "measurements" / "visits"
     while process.poll() is None and not any(measured.glob("*.parquet")):
-        pass
+        time.sleep(0.001)
     process.send_signal(sign)
     out, err = process.communicate()
     assert (130, "") == (process.returncode, out)
@@ -166,12 +163,3 @@ def contents(folder):
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
-
-
-HOLD = """
-import sys
-from tidegauge.cli.run import opened_store
-with opened_store(sys.argv[1]):
-    print("held", flush=True)
-    sys.stdin.read()
-"""

@@ -1,4 +1,4 @@
-"""Export and plot: every format holds the same releases; views thought of later; what is refused."""
+"""Export and plot: all formats, views thought of later, and what is refused."""
 
 import io
 import json
@@ -144,7 +144,7 @@ def test_a_picture_says_what_it_shows(published):
     code, _, err = tidegauge("plot", "public", "--view", "running", "-o", "one.svg", cwd=published)
     assert 0 == code, err
     text = (published / "one.svg").read_text()
-    for word in ("running count", "north", "south", "other", "95 % interval"):
+    for word in ("count since the start", "north", "south", "other", "95 % interval"):
         assert word in text, word
 
 

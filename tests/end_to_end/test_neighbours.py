@@ -50,7 +50,7 @@ def hide(measure):
 
 
 def seen(folder):
-    """All that a reader can see of a run: exit codes, output, and every byte of the public folder."""
+    """All that can be seen of a run: exit codes, output, every byte of the public folder."""
     runner = CliRunner()
     public = folder / "public"
     config = str(folder / "visits.yaml")

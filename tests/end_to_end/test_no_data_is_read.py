@@ -1,4 +1,4 @@
-"""`validate` and `plan` read no data; `export` and `plot` have no path to the store or the source."""
+"""`validate` and `plan` read no data; `export` and `plot` need neither store nor source."""
 
 import os
 import shutil

@@ -54,7 +54,7 @@ def piped(tmp_path_factory):
 def test_a_pipe_gets_plain_text(piped):
     assert "\x1b" not in piped
     assert piped.isascii() or set(piped) - set("±") <= set(map(chr, range(128)))
-    assert "noise std, first step" in piped
+    assert "noise, first step" in piped
 
 
 def test_a_terminal_gets_drawn_tables_in_colour(shop, piped):

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tidegauge.cli.accepted import accepted, plan_file
 from tidegauge.cli.command import command
-from tidegauge.cli.outlook import Outlook, outlook, tell
 from tidegauge.cli.terminal import Column, Terminal
-from tidegauge.cli.words import decay_in_words, significant
-
-if TYPE_CHECKING:
-    from tidegauge.plan.plan import Plan
-    from tidegauge.privacy.conversion import KEvents
+from tidegauge.cli.words import significant
 
 __all__ = ["plan"]
 
@@ -35,91 +28,72 @@ def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
     stands out, and the ratio to the lower bound of any factorization mechanism. The plan file can
     be signed and run: its SHA-256 says what was approved.
     """
+    from tidegauge.plan.words import described
+
     made, settings, warnings = accepted(config, None)
     for warning in warnings:
         terminal.say(f"Warning: {warning}")
-    rows = [
-        row
-        for gauge in made.gauges
-        for row in outlook(
-            gauge.name, gauge.views, gauge.mechanism, float(gauge.round_to), made.clock.end
-        )
-    ]
-    events = _events(made)
+    told = described(made)
     if output is not None:
         from tidegauge.engine.files import put
 
         put(output, plan_file(made, settings, output.parent))
     if terminal.as_json:
-        terminal.document(_document(made, rows, events))
+        terminal.document(told)
     else:
-        tell(terminal, rows)
-        terminal.data(_in_words(made, rows))
-        _tell_events(terminal, events)
-        terminal.data(made.sha256)
+        _tell(terminal, told)
     if output is not None:
         terminal.say(f"Plan: {output}")
 
 
-def _events(made: Plan) -> tuple[KEvents, ...]:
-    """What the spend means for somebody with several events."""
-    from fractions import Fraction
-
-    from tidegauge.privacy.conversion import k_event_table
-    from tidegauge.privacy.guarantee import ApproxDP
-
-    guarantee = made.guarantee
-    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else Fraction(1, 10**9)
-    return k_event_table(made.ledger.total() or guarantee, delta)
-
-
-def _tell_events(terminal: Terminal, events: Sequence[KEvents]) -> None:
-    from tidegauge.privacy.guarantee import rounded_up
-
-    rows = [
-        [str(row.events), rounded_up(row.epsilon), rounded_up(row.delta) if row.delta else "0"]
-        for row in events
-    ]
+def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
+    """The same for people."""
+    _tell_gauges(terminal, told["gauges"])
+    _tell_views(terminal, told["gauges"])
+    for gauge in told["gauges"]:
+        for view in gauge["views"]:
+            terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
+    terminal.data("")
     columns = [Column(title, right=True) for title in ("times the unit", "epsilon", "delta")]
+    rows = [
+        [str(row["events"]), significant(row["epsilon"]), f"{row['delta']:g}"]
+        for row in told["k_events"]
+    ]
     terminal.table("What it means for somebody with more", columns, rows)
+    terminal.data(f"\n{told['guarantee']}, spent: {told['spent']}\n{told['sha256']}")
+
+
+def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    columns = [Column("gauge"), Column("cells", right=True), Column("budget", right=True)]
+    columns += [Column("noise"), Column("on every coordinate of")]
+    rows = [
+        [
+            gauge["name"],
+            f"{gauge['cells']:,}",
+            f"{100 * gauge['budget_share']:.3g} %",
+            gauge["noise"],
+            gauge["measures"],
+        ]
+        for gauge in gauges
+    ]
+    terminal.table("What will be measured (no data was read)", columns, rows)
     terminal.data("")
 
 
-def _in_words(made: Plan, rows: Sequence[Outlook]) -> str:
-    """The half-widths at the last step, as sentences."""
-    lines = []
-    for row in rows:
-        gauge = made.gauge(row.gauge)
-        what = decay_in_words(dict(gauge.views)[row.view], gauge.kind, made.clock.step_us)
-        lines.append(
-            f"{row.gauge}, {row.view}: the smallest {what} that stands out is "
-            f"{significant(row.half_width)}."
-        )
-    return "\n" + "\n".join(lines) + "\n"
-
-
-def _document(made: Plan, rows: Sequence[Outlook], events: Sequence[KEvents]) -> dict[str, Any]:
-    """The same for programs."""
-    weights = sum(gauge.budget_weight for gauge in made.gauges)
-    gauges = [
-        {
-            "name": gauge.name,
-            "strategy": type(gauge.mechanism.strategy).__name__,
-            "noise": type(gauge.mechanism.law).__name__,
-            "budget_share": float(gauge.budget_weight / weights),
-            "cells": len(gauge.cells),
-            "max_per_step": gauge.mechanism.max_per_step,
-            "views": [asdict(row) for row in rows if row.gauge == gauge.name],
-        }
-        for gauge in made.gauges
+def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    columns = [Column("gauge"), Column("view")]
+    columns += [Column(f"noise, {step} step", right=True) for step in ("first", "middle", "last")]
+    columns += [Column("± 95 %, last", right=True), Column("ratio", right=True)]
+    rows = [
+        [
+            gauge["name"],
+            view["name"],
+            *(significant(std) for std in view["noise_std"]),
+            significant(view["half_width"][-1]),
+            f"{view['ratio']:.2f}",
+        ]
+        for gauge in gauges
+        for view in gauge["views"]
     ]
-    return {
-        "sha256": made.sha256,
-        "fingerprint": made.fingerprint,
-        "guarantee": repr(made.guarantee),
-        "gauges": gauges,
-        "k_events": [
-            {"events": row.events, "epsilon": float(row.epsilon), "delta": float(row.delta)}
-            for row in events
-        ],
-    }
+    terminal.table("What will be published (standard deviations)", columns, rows)
+    terminal.data("Ratio: worst noise over the lower bound of any factorization mechanism.\n")

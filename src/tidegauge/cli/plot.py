@@ -14,7 +14,6 @@ from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Terminal
 from tidegauge.cli.views import only_gauge, opened_view
-from tidegauge.cli.words import decay_in_words, duration
 
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
@@ -87,11 +86,7 @@ def plot(
         )
     about = dict(folder.plan.about)
     label = what[opened[0].name] if len(opened) == 1 else folder.plan.gauge(name).kind
-    apart = (
-        ""
-        if stride == 1
-        else f", one reading every {duration(stride, clock.step_us).removeprefix('1 ')}"
-    )
+    apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
         _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
@@ -140,8 +135,16 @@ def _ends(steps: Int64, clock: Clock) -> list[Any]:
 
 def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
     """What a view shows, in words."""
+    from tidegauge.plan.words import span_in_words
+
     kind = folder.plan.gauge(gauge).kind
-    return decay_in_words(opened.view.decay, kind, folder.plan.clock.step_us)
+    return f"{kind} {span_in_words(opened.view.decay, folder.plan.clock.step_us)}"
+
+
+def _length(steps: int, clock: Clock) -> str:
+    from tidegauge.plan.words import length_in_words
+
+    return length_in_words(steps, clock.step_us).removeprefix("1 ")
 
 
 def _caption(folder: PublicFolder) -> str:

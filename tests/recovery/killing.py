@@ -105,9 +105,9 @@ def resumed(place, before, result):
         numbers = place.numbers()
         from tidegauge.engine.public import PublicFolder
 
-        folder = PublicFolder(place.settings.public)
+        folder = PublicFolder(place.public)
         view = folder.view("flights", "running")
-        released = stand.pl.read_parquet(place.settings.public / "releases/flights/running/*")
+        released = stand.pl.read_parquet(place.public / "releases/flights/running/*")
         print(
             json.dumps(
                 {
@@ -131,7 +131,7 @@ def restored(place, backup, before, result):
     """Bring an old copy of the store back, where readers already have newer numbers."""
     shutil.rmtree(place.root / "private")
     shutil.copytree(backup, place.root / "private")
-    shutil.rmtree(place.settings.public)  # so that the folder itself cannot tell
+    shutil.rmtree(place.public)  # so that the folder itself cannot tell
     newer = any(int(Path(name).stem) > 10 for name in before)
 
     def work():

@@ -6,7 +6,6 @@ import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -16,6 +15,7 @@ from tidegauge.engine.source import Source
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.request import request_of
 from tidegauge.plan.plan import Clock, Plan, PlannedGauge, TimeColumn
+from tidegauge.plan.settings import Settings
 from tidegauge.privacy.guarantee import GaussianDP, PureDP
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Running, Step, Window
@@ -87,17 +87,29 @@ class Place:
 
     @property
     def settings(self):
-        return SimpleNamespace(
-            sources=(), store=self.root / "private" / "a.tidegauge",
-            public=self.root / "public", mark=self.root / "marks" / "a.mark", sinks=(),
+        return Settings(
+            base=str(self.root), sources=(), store="private/a.tidegauge", public="public",
+            mark="marks/a.mark", sinks=(),
         )  # fmt: skip
+
+    @property
+    def store(self):
+        return self.root / "private" / "a.tidegauge"
+
+    @property
+    def public(self):
+        return self.root / "public"
+
+    @property
+    def mark(self):
+        return self.root / "marks" / "a.mark"
 
     def run(self, plan, frame, **options):
         return run(plan, Rows(frame), self.settings, **options)
 
     def files(self):
         """Name and bytes of every published file."""
-        public = self.settings.public
+        public = self.public
         return {
             str(path.relative_to(public)): path.read_bytes()
             for path in sorted(public.rglob("*"))

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def place(memory_path):
 
 
 def measured(place, gauge="flights"):
-    blocks = list(PublicFolder(place.settings.public).blocks(gauge))
+    blocks = list(PublicFolder(place.public).blocks(gauge))
     return np.concatenate([block.measured for block in blocks])
 
 
@@ -51,22 +52,22 @@ def test_a_restored_store_is_refused_and_nothing_changes(place):
 
 
 def test_a_restored_store_is_refused_by_its_mark_alone(place):
-    shutil.rmtree(place.settings.public)
+    shutil.rmtree(place.public)
     with pytest.raises(StoreBehind, match="accept-second-release"):
         place.run(PLAN, ROWS)
 
 
 def test_a_restored_store_is_refused_by_the_public_folder_if_the_mark_was_restored_too(place):
-    mark = MarkFile(place.settings.mark, place.settings.store)
+    mark = MarkFile(place.mark, place.store)
     content = mark.read("")
-    mark.write(running.replace(content, step=10))
+    mark.write(replace(content, step=10))
     with pytest.raises(StoreBehind, match="which is step 11 and more"):
         place.run(PLAN, ROWS)
 
 
 def test_measurements_without_a_mark_are_refused(place):
-    place.settings.mark.unlink()
-    shutil.rmtree(place.settings.public)
+    place.mark.unlink()
+    shutil.rmtree(place.public)
     with pytest.raises(StoreBehind, match="got none, though 10 steps are measured"):
         place.run(PLAN, ROWS)
 
@@ -78,8 +79,8 @@ def test_a_lost_store_is_refused(place):
 
 
 def test_a_damaged_mark_is_refused(place):
-    text = place.settings.mark.read_text()
-    place.settings.mark.write_text(text.replace('"step": 20', '"step": 10'))
+    text = place.mark.read_text()
+    place.mark.write_text(text.replace('"step": 20', '"step": 10'))
     with pytest.raises(StoreBehind, match="Expected a mark"):
         place.run(PLAN, ROWS)
 
@@ -104,7 +105,7 @@ def test_a_second_release_is_accepted_once_and_then_goes_on(place):
     place.run(PLAN, ROWS, accept_second_release=True, until=until(20))
     assert 2 == place.run(PLAN, ROWS).releases
     assert 2 == place.run(PLAN, ROWS, accept_second_release=True).releases
-    assert 30 == PublicFolder(place.settings.public).view("flights", "step").value.shape[0]
+    assert 30 == PublicFolder(place.public).view("flights", "step").value.shape[0]
 
 
 def test_a_lost_store_starts_again_at_its_own_cost(place):
@@ -160,8 +161,7 @@ def test_a_copied_store_is_noticed(memory_path):
     place.run(PLAN, ROWS, until=until(10))
     copy = memory_path / "copy"
     shutil.copytree(memory_path / "private", copy)
-    settings = place.settings
-    settings.store = copy / "a.tidegauge"
+    settings = replace(place.settings, store="copy/a.tidegauge")
     with pytest.raises(StoreBehind, match="two copies"):
         running.run(PLAN, stand.Rows(ROWS), settings)
 
@@ -170,8 +170,7 @@ def test_a_store_that_was_moved_goes_on(memory_path):
     place = stand.Place(memory_path)
     place.run(PLAN, ROWS, until=until(10))
     (memory_path / "private").rename(memory_path / "moved")
-    settings = place.settings
-    settings.store = memory_path / "moved" / "a.tidegauge"
+    settings = replace(place.settings, store="moved/a.tidegauge")
     assert 1 == running.run(PLAN, stand.Rows(ROWS), settings).releases
 
 
@@ -196,8 +195,6 @@ def test_a_public_folder_of_another_plan_is_refused(memory_path):
 
 def test_a_view_that_is_added_later_has_the_bytes_it_would_have_had(memory_path):
     fewer = stand.plan_of(end=30)
-    from dataclasses import replace
-
     gauge = fewer.gauges[0]
     views = gauge.views[:2]
     without = replace(
@@ -210,9 +207,9 @@ def test_a_view_that_is_added_later_has_the_bytes_it_would_have_had(memory_path)
     place.run(without, ROWS, until=until(20))
     place.run(fewer, ROWS, until=until(30))
     for view in ("day", "recent"):
-        files = place.settings.public / "releases" / "flights" / view
+        files = place.public / "releases" / "flights" / view
         released = stand.pl.read_parquet(files / "*.parquet")
-        assert released.equals(PublicFolder(place.settings.public).view("flights", view).table())
+        assert released.equals(PublicFolder(place.public).view("flights", view).table())
         assert 3 == len(list(files.iterdir()))
 
 
@@ -221,18 +218,16 @@ def test_the_default_mark_lies_in_the_state_directory_and_is_found_after_a_move(
 ):
     monkeypatch.setenv("XDG_STATE_HOME", str(memory_path / "state"))
     place = stand.Place(memory_path)
-    settings = place.settings
-    settings.mark = None
+    settings = replace(place.settings, mark=None)
     running.run(PLAN, stand.Rows(ROWS), settings, until=until(10))
     (mark,) = (memory_path / "state" / "tidegauge" / "marks").glob("*.mark")
     assert 0o600 == mark.stat().st_mode & 0o777
-    settings.store = memory_path / "moved.tidegauge"
-    (memory_path / "private" / "a.tidegauge").rename(settings.store)
+    settings = replace(settings, store="moved.tidegauge")
+    place.store.rename(memory_path / "moved.tidegauge")
     assert 1 == running.run(PLAN, stand.Rows(ROWS), settings).releases
 
 
 def test_a_mark_beside_its_store_is_warned_of(memory_path):
-    settings = stand.Place(memory_path).settings
-    settings.mark = settings.store.with_suffix(".mark")
+    settings = replace(stand.Place(memory_path).settings, mark="private/a.mark")
     outcome = running.run(PLAN, stand.Rows(ROWS), settings, until=until(10))
     assert "lies beside its store" in outcome.warnings[0]

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegauge.engine.accounts import spend_of
@@ -123,16 +122,18 @@ def run(
     with (
         Interruptions() as interruptions,
         Store(
-            Path(settings.store),
+            settings.path(settings.store),
             fingerprint=plan.fingerprint,
             canonical=plan.canonical(),
             gauges=names,
         ) as store,
     ):
-        mark_file = MarkFile(Path(settings.mark) if settings.mark else None, store.path)
-        sinks = Sinks(settings.sinks)
+        mark_file = MarkFile(
+            None if settings.mark is None else settings.path(settings.mark), store.path
+        )
+        sinks = Sinks(settings)
         publisher = Publisher(
-            Path(settings.public),
+            settings.path(settings.public),
             plan,
             version=version("tidegauge"),
             emit=sinks.emit,

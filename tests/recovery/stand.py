@@ -6,7 +6,6 @@ import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -16,6 +15,8 @@ from tidegauge.engine.source import Source
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.request import request_of
 from tidegauge.plan.plan import Clock, Plan, PlannedGauge, TimeColumn
+from tidegauge.plan.settings import Settings
+from tidegauge.privacy.guarantee import GaussianDP, PureDP
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Running, Step, Window
 
@@ -28,12 +29,13 @@ VIEWS = (("step", Step()), ("running", Running()), ("day", Window(24)), ("daily"
 
 def plan_of(*, end=48, pure=False, views=VIEWS, cells=KINDS, start=START, gauges=("flights",)):
     """A plan of counts by kind, with a sixth of the rest; ``pure`` has blocks that stay open."""
-    guarantee = {"epsilon": 1.0} if pure else {"epsilon": 1.0, "delta": 1e-9}
-    if pure:
+    guarantee = PureDP(1) if pure else GaussianDP(1)
+    if pure:  # decays of other kinds are not sums of blocks
         views = tuple(pair for pair in views if not isinstance(pair[1], Exponential))
     mechanism = design(
         request_of(
-            views=dict(views), unit="event", cells=len(cells) + 1, end=end, **guarantee
+            views=dict(views), unit="event", cells=len(cells) + 1, end=end,
+            guarantee=guarantee,
         )
     )  # fmt: skip
     if len(gauges) > 1:
@@ -85,21 +87,33 @@ class Place:
 
     @property
     def settings(self):
-        return SimpleNamespace(
-            sources=(), store=self.root / "private" / "a.tidegauge",
-            public=self.root / "public", mark=self.root / "marks" / "a.mark", sinks=(),
+        return Settings(
+            base=str(self.root), sources=(), store="private/a.tidegauge", public="public",
+            mark="marks/a.mark", sinks=(),
         )  # fmt: skip
+
+    @property
+    def store(self):
+        return self.root / "private" / "a.tidegauge"
+
+    @property
+    def public(self):
+        return self.root / "public"
+
+    @property
+    def mark(self):
+        return self.root / "marks" / "a.mark"
 
     def run(self, plan, frame, **options):
         return run(plan, Rows(frame), self.settings, **options)
 
     def files(self):
         """Name and bytes of every published file."""
-        public = self.settings.public
+        public = self.public
         return {
             str(path.relative_to(public)): path.read_bytes()
             for path in sorted(public.rglob("*"))
-            if path.is_file()
+            if path.is_file() and path.suffix != ".part"  # nobody reads those
         }
 
     def numbers(self):
@@ -112,4 +126,7 @@ class Place:
 
 
 if __name__ == "__main__":
+    import tidegauge.engine.run as running
+
+    running._LANES = 8  # a block is two steps
     Place(Path(sys.argv[1])).run(plan_of(), rows())

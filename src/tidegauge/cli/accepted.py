@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from tidegauge.plan.problems import Problem
     from tidegauge.plan.settings import Settings
 
-__all__ = ["accepted", "in_place", "plan_file", "planned"]
+__all__ = ["accepted", "plan_file", "planned"]
 
 _MOST_BYTES = 1 << 28
 
@@ -66,20 +65,6 @@ def plan_file(plan: Plan, settings: Settings, folder: Path) -> bytes:
 
     content: dict[str, Any] = parsed_json(plan.canonical())
     return canonical_bytes(content | {"settings": settings.data(folder)})
-
-
-def in_place(settings: Settings) -> Settings:
-    """Return settings whose paths the process can open as they stand; sources stay as named."""
-    return replace(
-        settings,
-        store=str(settings.path(settings.store)),
-        public=str(settings.path(settings.public)),
-        mark=None if settings.mark is None else str(settings.path(settings.mark)),
-        sinks=tuple(
-            sink if sink.path == "-" else replace(sink, path=str(settings.path(sink.path)))
-            for sink in settings.sinks
-        ),
-    )
 
 
 def _of_plan_file(path: Path) -> tuple[Plan, Settings]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tidegauge.cli.accepted import accepted, in_place
+from tidegauge.cli.accepted import accepted
 from tidegauge.cli.command import command
 from tidegauge.cli.latest import tell_latest
 from tidegauge.cli.terminal import Terminal
@@ -72,8 +72,7 @@ def run(
     from tidegauge.connectors.files import Files
     from tidegauge.engine.run import run as execute
 
-    plan, relative, problems = accepted(config, approved)
-    settings = in_place(relative)
+    plan, settings, problems = accepted(config, approved)
     source = Files(settings.sources, folder=Path(settings.base))
     terminal.detail(f"Plan {plan.sha256}")
     terminal.detail(f"Source: {source.describe()}")
@@ -92,7 +91,7 @@ def run(
         terminal.detail(f"{name}: {count:,} (for the operator alone)")
     _tell(terminal, outcome)
     if all(sink.path != "-" for sink in settings.sinks):
-        tell_latest(terminal, Path(settings.public), outcome)
+        tell_latest(terminal, settings.path(settings.public), outcome)
 
 
 def _tell(terminal: Terminal, outcome: Outcome) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegauge.engine.accounts import spend_of
@@ -60,8 +59,10 @@ class Outcome:
     counters: Mapping[str, int]
 
 
-def last_step(plan: Plan, until: datetime | None, now: datetime) -> int:
+def last_step(plan: Plan, until: datetime | None, now: datetime) -> int | None:
     """Return how many steps are over: by the end, by ``until`` and by the wall clock.
+
+    None where each record is a step: the number of records is public, and says it.
 
     Args:
         plan: Its clock is public.
@@ -72,14 +73,20 @@ def last_step(plan: Plan, until: datetime | None, now: datetime) -> int:
         InvalidParameter: There is neither an end nor ``until``.
     """
     clock = plan.clock
+    if clock.step_us is None:
+        if until is not None:
+            raise InvalidParameter(
+                "Expected no --until where each record is a step, got one. Records have no time "
+                "to compare it with. Leave it out; `end` is a number of records."
+            )
+        return None
     if clock.end is None and until is None:
         raise InvalidParameter(
             "Expected a last step, got a plan without an end and no --until. A file that ends must "
             "not decide where the releases end: one more row would be seen. Give `end`, or --until."
         )
     ends = [end for end in (clock.end, *(g.mechanism.last_step for g in plan.gauges)) if end]
-    if clock.step_us is not None:
-        ends += [_over(moment, clock.start_us, clock.step_us) for moment in (until, now) if moment]
+    ends += [_over(moment, clock.start_us, clock.step_us) for moment in (until, now) if moment]
     return max(0, min(ends))
 
 
@@ -119,16 +126,18 @@ def run(
     with (
         Interruptions() as interruptions,
         Store(
-            Path(settings.store),
+            settings.path(settings.store),
             fingerprint=plan.fingerprint,
             canonical=plan.canonical(),
             gauges=names,
         ) as store,
     ):
-        mark_file = MarkFile(Path(settings.mark) if settings.mark else None, store.path)
-        sinks = Sinks(settings.sinks)
+        mark_file = MarkFile(
+            None if settings.mark is None else settings.path(settings.mark), store.path
+        )
+        sinks = Sinks(settings)
         publisher = Publisher(
-            Path(settings.public),
+            settings.path(settings.public),
             plan,
             version=version("tidegauge"),
             emit=sinks.emit,
@@ -137,7 +146,7 @@ def run(
         publisher.prepare(mark.spends)
         published = publisher.resume(store)
         first = store.step
-        if first < last:
+        if last is None or first < last:
             work = _Work(plan, store, mark_file, mark, publisher, interruptions, progress)
             published += work.measure(source, last)
         sinks.finish(publisher.path, plan)
@@ -163,7 +172,7 @@ class _Work:
     interruptions: Interruptions
     progress: Progress | None
 
-    def measure(self, source: Source, last: int) -> int:
+    def measure(self, source: Source, last: int | None) -> int:
         """Bin the source, then measure, commit and publish up to ``last``; return the blocks."""
         store, first = self.store, self.store.step
         found = totals(
@@ -178,7 +187,7 @@ class _Work:
         clamped = store.counters().get("clamped", 0)
         blocks = 0
         try:
-            for start, steps in _blocks(self.plan, first, last):
+            for start, steps in _blocks(self.plan, first, found.last):
                 with self.interruptions.held():
                     part = slice(start - first, start - first + steps)
                     measured = {
@@ -201,7 +210,7 @@ class _Work:
                     self._publish(start, steps)
                 blocks += 1
                 if self.progress is not None:
-                    self.progress(start + steps, last)
+                    self.progress(start + steps, found.last)
         finally:
             for meter in meters.values():
                 meter.close()

@@ -14,11 +14,11 @@ from tidegauge.plan.plan import Plan
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.plan.settings import Sink
+    from tidegauge.plan.settings import Settings
 
 __all__ = ["Sinks", "as_text"]
 
-_STANDARD_OUTPUT = "-"
+_STDOUT = "-"
 
 
 @final
@@ -30,12 +30,14 @@ class Sinks:
     end of a run and put whole.
 
     Args:
-        sinks: As the config asks.
+        settings: Which sinks, and where.
     """
 
-    def __init__(self, sinks: Sequence[Sink]) -> None:
-        self._streamed = [sink for sink in sinks if sink.path == _STANDARD_OUTPUT]
-        self._files = [sink for sink in sinks if sink.path != _STANDARD_OUTPUT]
+    def __init__(self, settings: Settings) -> None:
+        self._streamed = [sink for sink in settings.sinks if sink.path == _STDOUT]
+        self._files = [
+            (settings.path(sink.path), sink) for sink in settings.sinks if sink.path != _STDOUT
+        ]
 
     def emit(self, table: pl.DataFrame) -> None:
         """Write a new table of releases to standard output, if a sink asks for it."""
@@ -50,12 +52,11 @@ class Sinks:
         Raises:
             WriteFailed: The disk does not take it.
         """
-        for sink in self._files:
-            path = Path(sink.path)
+        for path, sink in self._files:
             folder(path.parent)
             frame = _all_releases(public, plan, sink.views)
             if frame is not None:
-                put_by(path, partial(_write, frame, sink.format))
+                put_by(path, partial(_write, frame, sink.kind))
 
 
 def as_text(table: Any) -> Any:

@@ -1,0 +1,195 @@
+"""Kills a run at every write, one after the other, and says what each resumed run made of it.
+
+    python killing.py ROOT resume|pure|restore|mutant STRIDE
+
+``resume`` goes on after each kill (``pure``: with noise of blocks that are still open);
+``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
+its mark after publishing. Every STRIDE-th point is tried.
+
+A process that has loaded everything forks a child for each point: the child counts every statement
+that SQLite executes and every call that changes or syncs a file, and ends itself by SIGKILL before
+the n-th one. Nothing of the child's memory is left, as after a real kill. The page cache is, so
+power loss is not what this shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+import traceback
+from pathlib import Path
+
+os.environ["POLARS_MAX_THREADS"] = "1"  # before anything imports it: its threads survive no fork
+sys.path.insert(0, str(Path(__file__).parent))
+
+import stand  # noqa: E402
+from tidegauge.engine import run as running  # noqa: E402
+from tidegauge.engine import schema  # noqa: E402
+from tidegauge.errors import StoreBehind  # noqa: E402
+from tidegauge.mechanisms.meter import Meter  # noqa: E402
+from tidegauge.mechanisms.reading import Reading  # noqa: E402
+
+PLAN = stand.plan_of(end=30, pure=sys.argv[2] == "pure")
+running._LANES = 10 * 4  # three blocks
+
+
+class Points:
+    """Counts writes; ends the process at the n-th."""
+
+    def __init__(self, fatal):
+        self.fatal, self.seen = fatal, 0
+
+    def reach(self, *_):
+        self.seen += 1
+        if self.seen == self.fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def before(self, call):
+        def counted(*args, **options):
+            self.reach()
+            return call(*args, **options)
+
+        return counted
+
+    def install(self):
+        for name in ("open", "fsync", "replace", "chmod", "mkdir"):
+            setattr(os, name, self.before(getattr(os, name)))
+        connect = sqlite3.connect
+
+        def traced(*args, **options):
+            connection = connect(*args, **options)
+            connection.set_trace_callback(self.reach)
+            return connection
+
+        schema.sqlite3.connect = traced
+
+
+def late_mark(self, start, steps):
+    """The mutant: publishes first, and writes the mark afterwards."""
+    committed = {g.name: self.store.block(g.name, start) for g in self.plan.gauges}
+    self.publisher.publish(start, steps, committed)
+    self.mark_file.write(running.replace(self.mark, step=self.store.step))
+
+
+def in_a_child(work):
+    """Run ``work`` in a fork; return its wait status."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitpid(child, 0)[1]
+
+
+def killed_run(place, point):
+    def work():
+        points = Points(point)
+        points.install()
+        place.run(PLAN, stand.rows())
+
+    return os.WIFSIGNALED(in_a_child(work))
+
+
+def resumed(place, before, result):
+    """Resume, and say what came of what was published before."""
+
+    def work():
+        outcome = place.run(PLAN, stand.rows())
+        numbers = place.numbers()
+        from tidegauge.engine.public import PublicFolder
+
+        folder = PublicFolder(place.public)
+        view = folder.view("flights", "running")
+        released = stand.pl.read_parquet(place.public / "releases/flights/running/*")
+        print(
+            json.dumps(
+                {
+                    **result,
+                    "kept": all(numbers.get(name) == data for name, data in before.items()),
+                    "steps": len(view.value),
+                    "last": outcome.last,
+                    "releases": outcome.releases,
+                    "same": released.equals(view.table()),
+                    "files": len(numbers),
+                }
+            ),
+            flush=True,
+        )
+
+    if in_a_child(work):
+        print(json.dumps({**result, "failed": True}), flush=True)
+
+
+def restored(place, backup, before, result):
+    """Bring an old copy of the store back, where readers already have newer numbers."""
+    shutil.rmtree(place.root / "private")
+    shutil.copytree(backup, place.root / "private")
+    shutil.rmtree(place.public)  # so that the folder itself cannot tell
+    newer = any(int(Path(name).stem) > 10 for name in before)
+
+    def work():
+        try:
+            place.run(PLAN, stand.rows())
+            refused = False
+        except StoreBehind:
+            refused = True
+        print(json.dumps({**result, "newer": newer, "refused": refused}), flush=True)
+
+    in_a_child(work)
+
+
+def warm_up():
+    """Load every compiled kernel; a child has them at once, and no thread is started."""
+    plan = PLAN.gauges[0].mechanism
+    rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
+    Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)
+
+
+def first_block(place):
+    """Run until the first block is published, and no further."""
+
+    def work():
+        publish = running._Work._publish
+
+        def once(self, start, steps):
+            publish(self, start, steps)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        running._Work._publish = once
+        place.run(PLAN, stand.rows())
+
+    in_a_child(work)
+
+
+def main(root, mode, stride):
+    warm_up()
+    if mode == "mutant":
+        running._Work._publish = late_mark
+    for point in range(1, 10_000, stride):
+        place = stand.Place(root / str(point))
+        backup = root / f"backup {point}"
+        if mode in ("restore", "mutant"):
+            first_block(place)
+            shutil.copytree(place.root / "private", backup)
+        if not killed_run(place, point):
+            break
+        before = place.numbers()
+        result = {"point": point, "published": len(before)}
+        if mode in ("restore", "mutant"):
+            restored(place, backup, before, result)
+            shutil.rmtree(backup)
+        else:
+            resumed(place, before, result)
+        shutil.rmtree(place.root)
+    print(json.dumps({"points": point - 1}), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,233 @@
+"""T7: old copies, lost stores, second releases: refused, or charged again in full."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import stand
+
+from tidegauge.engine import run as running
+from tidegauge.engine.mark import MarkFile
+from tidegauge.engine.public import PublicFolder
+from tidegauge.errors import StoreBehind, StoreMismatch
+from tidegauge.mechanisms.meter import Meter
+from tidegauge.testing import SeededWords
+
+PLAN = stand.plan_of(end=30)
+ROWS = stand.rows()
+UNTIL = stand.START + 10 * stand.HOUR
+
+
+def until(hours):
+    from datetime import UTC, datetime, timedelta
+
+    return datetime(2013, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+
+
+@pytest.fixture
+def place(memory_path):
+    """A store of 20 steps whose backup, taken at step 10, was brought back."""
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    backup = memory_path / "backup"
+    shutil.copytree(memory_path / "private", backup)
+    place.run(PLAN, ROWS, until=until(20))
+    shutil.rmtree(memory_path / "private")
+    shutil.copytree(backup, memory_path / "private")
+    return place
+
+
+def measured(place, gauge="flights"):
+    blocks = list(PublicFolder(place.public).blocks(gauge))
+    return np.concatenate([block.measured for block in blocks])
+
+
+def test_a_restored_store_is_refused_and_nothing_changes(place):
+    before = place.files()
+    with pytest.raises(StoreBehind, match="Expected 20 steps"):
+        place.run(PLAN, ROWS)
+    assert before == place.files()
+
+
+def test_a_restored_store_is_refused_by_its_mark_alone(place):
+    shutil.rmtree(place.public)
+    with pytest.raises(StoreBehind, match="accept-second-release"):
+        place.run(PLAN, ROWS)
+
+
+def test_a_restored_store_is_refused_by_the_public_folder_if_the_mark_was_restored_too(place):
+    mark = MarkFile(place.mark, place.store)
+    content = mark.read("")
+    mark.write(replace(content, step=10))
+    with pytest.raises(StoreBehind, match="which is step 11 and more"):
+        place.run(PLAN, ROWS)
+
+
+def test_measurements_without_a_mark_are_refused(place):
+    place.mark.unlink()
+    shutil.rmtree(place.public)
+    with pytest.raises(StoreBehind, match="got none, though 10 steps are measured"):
+        place.run(PLAN, ROWS)
+
+
+def test_a_lost_store_is_refused(place):
+    shutil.rmtree(place.root / "private")
+    with pytest.raises(StoreBehind, match="got another one"):
+        place.run(PLAN, ROWS)
+
+
+def test_a_damaged_mark_is_refused(place):
+    text = place.mark.read_text()
+    place.mark.write_text(text.replace('"step": 20', '"step": 10'))
+    with pytest.raises(StoreBehind, match="Expected a mark"):
+        place.run(PLAN, ROWS)
+
+
+def test_a_second_release_is_charged_in_full_and_draws_everything_anew(place):
+    first, before = measured(place), place.numbers()
+    outcome = place.run(PLAN, ROWS, accept_second_release=True, until=until(20))
+    second = measured(place)
+    assert 2 == outcome.releases
+    ledger = json.loads(place.files()["ledger.json"])
+    assert 2 * [PLAN.ledger.events()["events"][0]] == ledger["events"]["events"]
+    assert [1, 11] == [charge["from_step"] for charge in ledger["charges"]]
+    assert (first[:10] == second[:10]).all()  # these were never measured again
+    assert (first[10:20] != second[10:20]).all()  # and these, for the same data, with other noise
+    aside = {f"superseded/1/{name}": data for name, data in before.items()}
+    assert aside.items() <= place.files().items()  # what was published is still there
+    assert "further release" in place.files()["PRIVACY.md"].decode()
+    assert 1 == len(json.loads(place.files()["privacy.json"])["errata"])
+
+
+def test_a_second_release_is_accepted_once_and_then_goes_on(place):
+    place.run(PLAN, ROWS, accept_second_release=True, until=until(20))
+    assert 2 == place.run(PLAN, ROWS).releases
+    assert 2 == place.run(PLAN, ROWS, accept_second_release=True).releases
+    assert 30 == PublicFolder(place.public).view("flights", "step").value.shape[0]
+
+
+def test_a_lost_store_starts_again_at_its_own_cost(place):
+    before = place.numbers()
+    shutil.rmtree(place.root / "private")
+    outcome = place.run(PLAN, ROWS, accept_second_release=True)
+    assert (0, 30, 2) == (outcome.first, outcome.last, outcome.releases)
+    assert {f"superseded/1/{name}" for name in before} <= set(place.files())
+
+
+def test_a_store_and_a_mark_that_are_both_lost_are_charged_for_what_is_published(place):
+    shutil.rmtree(place.root / "private")
+    shutil.rmtree(place.root / "marks")
+    with pytest.raises(StoreBehind, match="knows what"):
+        place.run(PLAN, ROWS)
+    assert 2 == place.run(PLAN, ROWS, accept_second_release=True).releases
+
+
+def test_reused_words_would_be_caught(place, monkeypatch):
+    class Reused:
+        def __new__(cls, plan, *, state, step):
+            meter = Meter(plan, state=state, step=step)
+            meter._words = SeededWords(1)
+            return meter
+
+    monkeypatch.setattr(running, "Meter", Reused)
+    shutil.rmtree(place.root)
+    place.run(PLAN, ROWS, until=until(10))
+    backup = place.root / "backup"
+    shutil.copytree(place.root / "private", backup)
+    place.run(PLAN, ROWS, until=until(20))
+    first = measured(place)
+    shutil.rmtree(place.root / "private")
+    shutil.copytree(backup, place.root / "private")
+    place.run(PLAN, ROWS, accept_second_release=True, until=until(20))
+    assert not (first[10:20] != measured(place)[10:20]).all()
+
+
+def test_two_stores_of_one_plan_and_one_stream_have_independent_noise(memory_path):
+    plan = stand.plan_of(end=2000)
+    noise = []
+    for name in "ab":
+        place = stand.Place(memory_path / name)
+        place.run(plan, stand.rows(count=0))
+        noise.append(measured(place).reshape(-1).astype(float))
+    correlation = np.corrcoef(*noise)[0, 1]  # of 8000 draws; it fails once in a million runs
+    assert (noise[0] != noise[1]).all()
+    assert abs(correlation) < 5 / np.sqrt(len(noise[0]))
+
+
+def test_a_copied_store_is_noticed(memory_path):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    copy = memory_path / "copy"
+    shutil.copytree(memory_path / "private", copy)
+    settings = replace(place.settings, store="copy/a.tidegauge")
+    with pytest.raises(StoreBehind, match="two copies"):
+        running.run(PLAN, stand.Rows(ROWS), settings)
+
+
+def test_a_store_that_was_moved_goes_on(memory_path):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    (memory_path / "private").rename(memory_path / "moved")
+    settings = replace(place.settings, store="moved/a.tidegauge")
+    assert 1 == running.run(PLAN, stand.Rows(ROWS), settings).releases
+
+
+def test_a_store_of_another_plan_is_refused_and_both_plans_are_named(memory_path):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    other = stand.plan_of(end=29)
+    with pytest.raises(StoreMismatch) as caught:
+        place.run(other, ROWS)
+    assert PLAN.fingerprint in str(caught.value)
+    assert other.fingerprint in str(caught.value)
+
+
+def test_a_public_folder_of_another_plan_is_refused(memory_path):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    shutil.rmtree(memory_path / "private")
+    shutil.rmtree(memory_path / "marks")
+    with pytest.raises(StoreMismatch, match="folder of its own"):
+        place.run(stand.plan_of(end=29), ROWS)
+
+
+def test_a_view_that_is_added_later_has_the_bytes_it_would_have_had(memory_path):
+    fewer = stand.plan_of(end=30)
+    gauge = fewer.gauges[0]
+    views = gauge.views[:2]
+    without = replace(
+        fewer,
+        gauges=(replace(gauge, views=views, every=(), mechanism=replace(gauge.mechanism, views=views)),),
+    )  # fmt: skip
+    assert fewer.fingerprint == without.fingerprint
+    place = stand.Place(memory_path)
+    place.run(without, ROWS, until=until(10))
+    place.run(without, ROWS, until=until(20))
+    place.run(fewer, ROWS, until=until(30))
+    for view in ("day", "recent"):
+        files = place.public / "releases" / "flights" / view
+        released = stand.pl.read_parquet(files / "*.parquet")
+        assert released.equals(PublicFolder(place.public).view("flights", view).table())
+        assert 3 == len(list(files.iterdir()))
+
+
+def test_the_default_mark_lies_in_the_state_directory_and_is_found_after_a_move(
+    memory_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(memory_path / "state"))
+    place = stand.Place(memory_path)
+    settings = replace(place.settings, mark=None)
+    running.run(PLAN, stand.Rows(ROWS), settings, until=until(10))
+    (mark,) = (memory_path / "state" / "tidegauge" / "marks").glob("*.mark")
+    assert 0o600 == mark.stat().st_mode & 0o777
+    settings = replace(settings, store="moved.tidegauge")
+    place.store.rename(memory_path / "moved.tidegauge")
+    assert 1 == running.run(PLAN, stand.Rows(ROWS), settings).releases
+
+
+def test_a_mark_beside_its_store_is_warned_of(memory_path):
+    settings = replace(stand.Place(memory_path).settings, mark="private/a.mark")
+    outcome = running.run(PLAN, stand.Rows(ROWS), settings, until=until(10))
+    assert "lies beside its store" in outcome.warnings[0]

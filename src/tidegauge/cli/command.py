@@ -45,8 +45,11 @@ def command(name: str, *, examples: tuple[str, ...]) -> Callable[[Function], cli
         lines = "\n".join(f"  {line}" for line in examples)
         about = inspect.cleandoc(function.__doc__ or "")
         guarded.__doc__ = f"{about}\n\n\b\nExamples:\n{lines}\n"
+        own = list(getattr(guarded, "__click_params__", ()))
+        guarded.__dict__["__click_params__"] = []
         for option in _SHARED:
             guarded = option(guarded)
+        guarded.__dict__["__click_params__"] += own  # click reverses the list: its own come first
         return click.command(name, short_help=about.split("\n")[0])(guarded)
 
     return decorate

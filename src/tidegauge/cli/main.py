@@ -33,8 +33,8 @@ Exit codes, none of which depends on the data:
 
 \b
 Examples:
-  tidegauge plan flights.yaml
-  tidegauge run flights.yaml
+  tidegauge plan visits.yaml
+  tidegauge run visits.yaml
 """
 
 

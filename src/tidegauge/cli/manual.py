@@ -18,15 +18,18 @@ obeys `NO_COLOR`. `python -m tidegauge` is the same program.
 
 def manual() -> str:
     """Return the help of the program and of every command, as Markdown."""
-    parts = [_HEAD, _block("tidegauge", program, None)]
-    root = click.Context(program, info_name="tidegauge")
+    parts = [_HEAD]
+    root = click.Context(program, info_name="tidegauge", help_option_names=["-h", "--help"])
+    parts.append(_block("tidegauge", program, root))
     for name, one in program.commands.items():
         parts += [f"## {name}\n", _block(name, one, root)]
     return "\n".join(parts)
 
 
-def _block(name: str, one: click.Command, parent: click.Context | None) -> str:
-    context = click.Context(one, info_name=name, parent=parent, max_content_width=_WIDTH)
+def _block(name: str, one: click.Command, root: click.Context) -> str:
+    context = root
+    if one is not program:
+        context = click.Context(one, info_name=name, parent=root)
     context.terminal_width = _WIDTH
     return f"```text\n{one.get_help(context)}\n```\n"
 

@@ -144,7 +144,8 @@ def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
 def _length(steps: int, clock: Clock) -> str:
     from tidegauge.plan.words import length_in_words
 
-    return length_in_words(steps, clock.step_us).removeprefix("1 ")
+    words: str = length_in_words(steps, clock.step_us)
+    return words.removeprefix("1 ")
 
 
 def _caption(folder: PublicFolder) -> str:

@@ -15,30 +15,26 @@ from tidegauge.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tidegauge.engine.run import Outcome
+    from tidegauge.plan.plan import Plan
+    from tidegauge.plan.settings import Settings
 
 __all__ = ["run"]
 
 
-class _Moment(click.ParamType):
-    """A moment with its zone."""
-
-    name = "time"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        try:
-            moment = datetime.fromisoformat(str(value))
-        except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None:
-            self.fail(
-                f"Expected a moment with its zone, got {str(value)[:60]!r}. Two clocks would give "
-                "two plans. Write 2025-01-08T00:00:00Z.",
-                param,
-                ctx,
-            )
-        return moment.astimezone(UTC)
+def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+    """Read a moment with its zone."""
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise click.BadParameter(
+            f"Expected a moment with its zone, got {value[:60]!r}. Two clocks would publish two "
+            "lists of steps. Write it such as 2025-01-08T00:00:00Z."
+        )
+    return moment.astimezone(UTC)
 
 
 @command(
@@ -50,7 +46,9 @@ class _Moment(click.ParamType):
 )
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--approved", metavar="SHA256", help="Run only the plan with this sum.")
-@click.option("--until", type=_Moment(), help="Publish no step that ends after this moment.")
+@click.option(
+    "--until", metavar="TIME", callback=_moment, help="Publish no step that ends after this moment."
+)
 @click.option(
     "--accept-second-release",
     is_flag=True,
@@ -69,32 +67,33 @@ def run(
     measured, stored and published. What was published never changes: run it again after a crash,
     or after more rows came, and it goes on where it stopped.
     """
+    from tidegauge.engine.interruptions import Interruptions
+
+    with Interruptions():  # SIGTERM ends like Ctrl-C, from the first moment on
+        plan, settings, warnings = accepted(config, approved)
+        outcome = _publish(terminal, plan, settings, until, accept_second_release)
+        for warning in (*warnings, *outcome.warnings):
+            terminal.say(f"Warning: {warning}")
+        for name, count in sorted(outcome.counters.items()):
+            terminal.detail(f"{name}: {count:,} (for the operator alone)")
+        steps = outcome.last - outcome.first
+        what = f"{steps:,} steps measured" if steps else "Nothing to measure"
+        terminal.say(f"{what}; published up to step {outcome.last:,}.")
+        if all(sink.path != "-" for sink in settings.sinks):
+            tell_latest(terminal, settings.path(settings.public), outcome)
+
+
+def _publish(
+    terminal: Terminal, plan: Plan, settings: Settings, until: datetime | None, again: bool
+) -> Outcome:
+    """Run the engine, with progress on a terminal."""
     from tidegauge.connectors.files import Files
     from tidegauge.engine.run import run as execute
 
-    plan, settings, problems = accepted(config, approved)
     source = Files(settings.sources, folder=Path(settings.base))
     terminal.detail(f"Plan {plan.sha256}")
     terminal.detail(f"Source: {source.describe()}")
     with terminal.progress("steps") as progress:
-        outcome = execute(
-            plan,
-            source,
-            settings,
-            until=until,
-            accept_second_release=accept_second_release,
-            progress=progress,
+        return execute(
+            plan, source, settings, until=until, accept_second_release=again, progress=progress
         )
-    for warning in (*problems, *outcome.warnings):
-        terminal.say(f"Warning: {warning}")
-    for name, count in sorted(outcome.counters.items()):
-        terminal.detail(f"{name}: {count:,} (for the operator alone)")
-    _tell(terminal, outcome)
-    if all(sink.path != "-" for sink in settings.sinks):
-        tell_latest(terminal, settings.path(settings.public), outcome)
-
-
-def _tell(terminal: Terminal, outcome: Outcome) -> None:
-    steps = outcome.last - outcome.first
-    what = f"{steps:,} steps measured" if steps else "Nothing to measure"
-    terminal.say(f"{what}; published up to step {outcome.last:,}.")

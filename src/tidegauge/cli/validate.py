@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["validate"]
 
 
-@command("validate", examples=("tidegauge validate flights.yaml", "tidegauge validate *.yaml -q"))
+@command("validate", examples=("tidegauge validate visits.yaml", "tidegauge validate *.yaml -q"))
 @click.argument("configs", nargs=-1, required=True, type=click.Path(path_type=Path))
 def validate(terminal: Terminal, configs: tuple[Path, ...]) -> None:
     """Check configs and show every problem at once.

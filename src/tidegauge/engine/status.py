@@ -62,7 +62,13 @@ def status_of(path: Path) -> Status:
 
 
 def _read(connection: sqlite3.Connection, path: Path) -> Status:
-    plan, step = connection.execute("SELECT canonical, step FROM plan").fetchone()
+    accepted = connection.execute("SELECT canonical, step FROM plan").fetchone()
+    if accepted is None:
+        raise StoreMismatch(
+            f"Expected a store with an accepted plan at {path}, got one without: its making was "
+            "interrupted. There is nothing to tell. Run its config."
+        )
+    plan, step = accepted
     (blocks,) = connection.execute("SELECT count(*) FROM span").fetchone()
     (openings,) = connection.execute("SELECT max(number) FROM incarnation").fetchone()
     spends = connection.execute("SELECT entry FROM spend ORDER BY number").fetchall()

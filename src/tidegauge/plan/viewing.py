@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import TypeAdapter, ValidationError
 
 from tidegauge.errors import InvalidParameter
@@ -10,7 +12,7 @@ from tidegauge.plan.form import AnyView, Context, View
 
 __all__ = ["view_of"]
 
-_VIEW: TypeAdapter[View] = TypeAdapter(AnyView)
+_VIEW: TypeAdapter[Any] = TypeAdapter(AnyView)
 
 
 def view_of(text: str, step_us: int | None, horizon: int | None = None) -> View:
@@ -29,9 +31,9 @@ def view_of(text: str, step_us: int | None, horizon: int | None = None) -> View:
         View(name='window_7d_every_1d', decay=Window(steps=168), every=24)
     """
     try:
-        return _VIEW.validate_python(
-            document_from(text, "the view").root, context=Context(step_us, horizon)
-        )
+        written = document_from(text, "the view").root
+        found: View = _VIEW.validate_python(written, context=Context(step_us, horizon))
+        return found
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "config":

@@ -144,8 +144,7 @@ def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
 def _length(steps: int, clock: Clock) -> str:
     from tidegauge.plan.words import length_in_words
 
-    words: str = length_in_words(steps, clock.step_us)
-    return words.removeprefix("1 ")
+    return length_in_words(steps, clock.step_us).removeprefix("1 ")
 
 
 def _caption(folder: PublicFolder) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from tidegauge.engine.accounts import ledger_of, releases_in
 from tidegauge.engine.documents import documents, unit_sentence
-from tidegauge.engine.files import folder, put, put_by, safe_name, writing
+from tidegauge.engine.files import folder, put, safe_name, writing
 from tidegauge.engine.releases import Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind, StoreMismatch
@@ -221,10 +222,7 @@ class Publisher:
         if self._emit is not None:
             self._emit(table)
         about = self._about | {"level": str(view.gauge.mechanism.level)}
-        put_by(
-            self._releases(view) / block_name(first),
-            lambda part: table.write_parquet(part, compression="snappy", metadata=about),
-        )
+        put(self._releases(view) / block_name(first), _parquet(table, about))
 
     def _put_measurement(self, gauge: str, block: Block) -> None:
         import polars as pl
@@ -246,10 +244,7 @@ class Publisher:
             "lattice_bits": str(strategy.lattice_bits),
             "sha256": measurement_sum(block.measured),
         }
-        put_by(
-            self._measurements(gauge) / block_name(block.first),
-            lambda part: table.write_parquet(part, compression="snappy", metadata=about),
-        )
+        put(self._measurements(gauge) / block_name(block.first), _parquet(table, about))
 
     def _refuse_another_plan(self) -> None:
         """Refuse a folder that holds another plan's numbers."""
@@ -275,6 +270,13 @@ class Publisher:
             for name in ("releases", "measurements", "ledger.json"):  # the ledger is the last
                 if (self.path / name).exists():
                     os.replace(self.path / name, aside / name)
+
+
+def _parquet(table: pl.DataFrame, about: dict[str, str]) -> bytes:
+    """A table of one block as a file, made in memory: only whole files touch the disk."""
+    buffer = BytesIO()
+    table.write_parquet(buffer, compression="snappy", metadata=about)
+    return buffer.getvalue()
 
 
 def _names(path: Path) -> set[str]:

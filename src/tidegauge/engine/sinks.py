@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -89,10 +91,16 @@ def _wanted(views: Sequence[str] | None, view: str) -> bool:
 
 
 def _write(frame: pl.LazyFrame, form: str, path: Path) -> None:
-    match form:
-        case "parquet":
-            frame.sink_parquet(path, compression="snappy", maintain_order=True)
-        case "csv":
-            as_text(frame).sink_csv(path, maintain_order=True)
-        case _:
-            as_text(frame).sink_ndjson(path, maintain_order=True)
+    """Write one format, block by block; what polars says of a full disk is an ``OSError`` again."""
+    import polars as pl
+
+    try:
+        match form:
+            case "parquet":
+                frame.sink_parquet(path, compression="snappy", maintain_order=True)
+            case "csv":
+                as_text(frame).sink_csv(path, maintain_order=True)
+            case _:
+                as_text(frame).sink_ndjson(path, maintain_order=True)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(errno.EIO, os.strerror(errno.EIO)) from error

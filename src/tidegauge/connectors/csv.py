@@ -122,9 +122,12 @@ class _Parser:
     def _well_formed(self, block: Block) -> NDArray[np.bool_]:
         """Which records have as many fields as the header, and quotes around whole fields only."""
         array = np.frombuffer(block.data, np.uint8)
-        good = block.readable & (_within(array, _COMMA, block) == self._fields - 1)
+        good: NDArray[np.bool_] = block.readable & (
+            _within(array, _COMMA, block) == self._fields - 1
+        )
         if b'"' in block.data:
-            for number in np.flatnonzero(block.readable & (_within(array, _QUOTE, block) > 0)):
+            quoted = block.readable & (_within(array, _QUOTE, block) > 0)
+            for number in np.flatnonzero(quoted).tolist():
                 good[number] = self._quoted.fullmatch(block.record(number)) is not None
         return good
 
@@ -143,7 +146,7 @@ class _Parser:
         half = len(taken) // 2
         frames, masks = [], []
         for part in (taken[:half], taken[half:]):
-            text = b"".join(block.record(number) + b"\n" for number in part)
+            text = b"".join(block.record(number) + b"\n" for number in part.tolist())
             frame, mask = self._parsed(text, block, part)
             frames.append(frame)
             masks.append(mask)

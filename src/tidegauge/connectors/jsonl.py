@@ -1,10 +1,10 @@
 """JSON lines: each record is one object, and each field that is needed becomes text.
 
-Numbers keep the digits that were written, so that decimals stay exact; truth values become ``true``
-and ``false``; a missing field, ``null``, a list or an object is null. A record is unreadable if it
-is no JSON object, uses ``NaN`` or ``Infinity``, or has a needed text that no UTF-8 can hold (half of
-a surrogate pair). Of a field that stands twice the last one counts. A last record without newline
-counts if it is whole: an object shows its own end.
+Numbers keep the digits that were written, so that decimals stay exact; truth values become
+``true`` and ``false``; a missing field, ``null``, a list or an object is null. A record is
+unreadable if it is no JSON object, uses ``NaN`` or ``Infinity``, or has a needed text that no UTF-8
+can hold (half of a surrogate pair). Of a field that stands twice the last one counts. A last record
+without newline counts if it is whole: an object shows its own end.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from tidegauge.connectors.lines import Block, blocks, blocks_of
+from tidegauge.connectors.lines import Block, Bytes, blocks, blocks_of
 from tidegauge.connectors.rows import with_unreadable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def read(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         yield from _frames(block, columns)
 
 
-def read_stream(stream: IO[bytes], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+def read_stream(stream: Bytes, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Yield the rows of a stream of bytes, only these fields, as text."""
     for block in blocks_of(stream, half=False):
         yield from _frames(block, columns)
@@ -55,7 +55,7 @@ def _frames(block: Block, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         return
     readable = block.readable.copy()
     values: list[list[str | None]] = [[] for _ in columns]
-    for number in np.flatnonzero(readable):
+    for number in np.flatnonzero(readable).tolist():
         row = _row(block.record(number), columns)
         if row is None:
             readable[number] = False

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+python_csv.field_size_limit(1 << 21)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIELD = re.compile(r'"[^"]*(?:""[^"]*)*"|[^",]*')
 
@@ -79,8 +80,8 @@ def _json_row(line):
 
 def step_of(row, plan):
     """The step of a row with an ISO stamp of 20 or more characters with a zone, or None."""
-    text = (row or {}).get(plan.time.column)
-    if text is None or not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", text):
+    text = ((row or {}).get(plan.time.column) or "").strip(" \t")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)", text):
         return None
     try:
         stamp = datetime.fromisoformat(text)

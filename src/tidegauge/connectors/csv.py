@@ -84,8 +84,11 @@ def places(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[in
 
 def _header(path: Path, block: Block) -> list[str]:
     if block.readable[0]:
-        fields = next(csv.reader([block.record(0).decode()]))
-        if len(fields) <= _MOST_COLUMNS:
+        try:
+            fields = next(csv.reader([block.record(0).decode()], strict=True))
+        except csv.Error:
+            fields = []
+        if 0 < len(fields) <= _MOST_COLUMNS:
             return fields
     raise SourceUnavailable(
         f"Expected the first line of {path.name} to name the columns, got none that can be read. "

@@ -141,6 +141,8 @@ def _cut(chunks: Iterator[bytes], *, half: bool, quotes: bool) -> Iterator[Block
             rest, skipping = b"", True
         if cut:
             yield _block(data[:cut], quotes)
+    if rest == b"\r":
+        rest = b""
     if skipping or (rest and half):
         rest = _BAD
     if rest:

@@ -22,12 +22,12 @@ from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.bounds import lower_bound
-from tidegauge.strategies.decay import Step
+from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.fit import fit
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
-__all__ = ["design"]
+__all__ = ["design", "worst_ratio"]
 
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
@@ -49,14 +49,10 @@ def design(request: Request) -> GaugePlan:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
     """
-    horizon = request.horizon or _UNKNOWN_HORIZON
-    bounds = [lower_bound(decay, horizon) for _, decay in request.views]
+    bounds = [lower_bound(decay, _judged_at(request)) for decay in _decays(request)]
     best: tuple[float, Candidate] | None = None
     for strategy, law, cost in _candidates(request, bounds):
-        ratio = max(
-            sqrt(strategy.worst_variance_gain(decay, horizon)) * law.std / bound
-            for (_, decay), bound in zip(request.views, bounds, strict=True)
-        )
+        ratio = _worst_ratio(request, bounds, strategy, law)
         if best is None or ratio < best[0]:
             best = ratio, (strategy, law, cost)
     if best is None:
@@ -83,24 +79,61 @@ def design(request: Request) -> GaugePlan:
     )
 
 
+def worst_ratio(request: Request, plan: GaugePlan) -> float:
+    """Return the largest noise_std over its view's lower bound at mu = 1, in events of one grain.
+
+    It compares plans of one request, whatever their noise and their share of the guarantee.
+    """
+    bounds = [lower_bound(decay, _judged_at(request)) for decay in _decays(request)]
+    return _worst_ratio(request, bounds, plan.strategy, plan.law)
+
+
+def _decays(request: Request) -> list[Decay]:
+    """What is designed for: the views and what is anticipated, each once."""
+    decays = [decay for _, decay in request.views]
+    return list(dict.fromkeys([*decays, *request.anticipate]))
+
+
+def _judged_at(request: Request) -> int:
+    return request.horizon or _UNKNOWN_HORIZON
+
+
+def _worst_ratio(request: Request, bounds: list[float], strategy: Strategy, law: Law) -> float:
+    horizon = _judged_at(request)
+    return max(
+        sqrt(strategy.worst_variance_gain(decay, horizon)) * law.std / bound
+        for decay, bound in zip(_decays(request), bounds, strict=True)
+    )
+
+
 def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
     """Every proved combination of strategy and noise: all Gaussian, or all pure; never mixed."""
+    for cost in _costs(request):
+        if isinstance(cost, PureCost):
+            yield from _pure(request, cost, bounds)
+        else:
+            found = _gaussian(request, cost)
+            if found is not None:
+                yield found
+
+
+def _costs(request: Request) -> Iterator[Cost]:
+    """What may be spent: the share, or the whole guarantee by noise of each kind."""
+    if request.share is not None:
+        yield request.share
+        return
     ledger = Ledger(request.guarantee)
     if not isinstance(request.guarantee, PureDP):
-        (gaussian,) = ledger.split([1], GaussianCost)
-        found = _gaussian(request, gaussian)
-        if found is not None:
-            yield found
+        yield from ledger.split([1], GaussianCost)
     if isinstance(request.guarantee, PureDP | ApproxDP):
-        (pure,) = ledger.split([1], PureCost)
-        yield from _pure(request, pure, bounds)
+        yield from ledger.split([1], PureCost)
 
 
 def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
     """The fitted correlated noise, on the finest lattice that its integers allow."""
-    if all(isinstance(decay, Step) for _, decay in request.views):
+    decays = _decays(request)
+    if all(isinstance(decay, Step) for decay in decays):
         return _finest(Identity(0), request, cost)
-    decays = list(dict.fromkeys(decay for _, decay in request.views))
     fitted = fit(decays, request.horizon)
     blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0, charged_steps=1 << 40)
     candidate = _finest(blt, request, cost)
@@ -134,7 +167,7 @@ def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
 
 def _pure(request: Request, cost: PureCost, bounds: list[float]) -> Iterator[Candidate]:
     """Noise on each step, and the best blocks, with and without open ones."""
-    decays = [decay for _, decay in request.views]
+    decays = _decays(request)
     strategies: list[Strategy] = [Identity(0)]
     strategies += [
         best_levels(decays, bounds, request.horizon, opened=opened) for opened in (True, False)

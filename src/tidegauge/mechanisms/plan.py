@@ -184,7 +184,9 @@ class GaugePlan:
             self.guarantee,
             self.neighbors.unit,
             self.neighbors.relation,
-            gauges={"gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."},
+            gauges={
+                "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
+            },
             declared=declared,
             spent=self.ledger.total(),
         )

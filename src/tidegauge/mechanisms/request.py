@@ -8,6 +8,7 @@ from typing import Any
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.costs import Cost
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
@@ -35,6 +36,9 @@ class Request:
         horizon: Steps to design for; None: unknown.
         end: The last step, from 1; None: no end.
         level: Coverage of the intervals.
+        anticipate: Decays to design for as well, which are not published.
+        share: The part of the guarantee that the gauge may spend, which also tells the kind of
+            its noise; None: all of it, by noise of whichever kind is best.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -46,6 +50,8 @@ class Request:
     horizon: int | None
     end: int | None
     level: float
+    anticipate: tuple[Decay, ...] = ()
+    share: Cost | None = None
 
 
 def request_of(

@@ -588,4 +588,3 @@ def _texts(data: Any, what: str) -> tuple[tuple[str, str], ...]:
     pairs = tuple((name, reader.text(name)) for name in sorted(reader.names))
     reader.done()
     return pairs
-

@@ -18,6 +18,7 @@ Nothing raises on data: a failed cast is NULL. A plain ``CAST`` is read as ``TRY
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ __all__ = ["FUNCTIONS", "Node", "PredicateError", "checked", "columns", "express
 
 _MOST_TEXT = 4000
 _MOST_DEPTH = 60
+_MOST_WEIGHT = 20_000
 _CONDITION, _NUMBER, _TEXT = "condition", "number", "text"
 
 FUNCTIONS = {
@@ -113,13 +115,20 @@ def columns(text: str) -> tuple[str, ...]:
 def expression(text: str) -> polars.Expr:
     """Return the polars expression that is true where the predicate is TRUE, and false elsewhere.
 
-    It never raises on the values of columns that hold numbers, text, times or truth values, and
-    the result for a row depends on that row alone.
+    It never raises on the values of columns that hold numbers, text, times or truth values (others
+    and categories are to be read as text first), and the result for a row depends on that row
+    alone.
 
     Raises:
         PredicateError: See :func:`checked`.
     """
-    return _polars(parsed(text)).fill_null(False)
+    import polars as pl
+
+    node = parsed(text)
+    column = pl.col(min(part.value for part in _walk(node) if part.name == "column"))
+    # polars may answer with one value for all rows, where all of a column is NULL; this has one each
+    one_a_row = column.is_null() | column.is_not_null()
+    return _polars(node).fill_null(False) & one_a_row
 
 
 def parsed(text: str) -> Node:
@@ -134,7 +143,16 @@ def parsed(text: str) -> Node:
             'Leave "where" out to count every row.',
             0,
         )
-    return _Reader().condition(_statement(text))
+    node = _Reader().condition(_statement(text))
+    if _weight(node) > _MOST_WEIGHT:
+        raise _too_deep(0)
+    if all(part.name != "column" for part in _walk(node)):
+        raise PredicateError(
+            "Expected a condition that reads a column, got constants alone. It counts every row or "
+            'none. Leave "where" out to count every row.',
+            0,
+        )
+    return node
 
 
 def _walk(node: Node) -> Iterator[Node]:
@@ -155,7 +173,7 @@ def _statement(text: str) -> Any:
     except SqlglotError as error:
         raise PredicateError(
             "Expected a condition in SQL, got something else from here on. "
-            'Write one such as "dep_delay > 15 AND carrier = \'UA\'".',
+            "Write one such as \"dep_delay > 15 AND carrier = 'UA'\".",
             _error_offset(text, error),
         ) from None
     except RecursionError:
@@ -330,14 +348,14 @@ class _Reader:
 
     def _in(self, node: Any, _: str) -> Node:
         _only(node, "this", "expressions")
-        items = node.expressions
-        if not items or any(type(item).__name__ not in _PLAIN for item in items):
+        parts = self._same([node.this, *node.expressions], "a list")
+        if len(parts) < 2 or not all(_constant(part) for part in parts[1:]):
             raise PredicateError(
                 "Expected a list of literals after IN, got something else. Write them out, such "
                 "as IN ('UA', 'B6').",
                 self._offset,
             )
-        return Node("IN", self._same([node.this, *items], "a list"), kind=_CONDITION)
+        return Node("IN", parts, kind=_CONDITION)
 
     def _between(self, node: Any, _: str) -> Node:
         _only(node, "this", "low", "high")
@@ -367,8 +385,10 @@ class _Reader:
                 "from one program to the next. Use one of these.",
                 self._offset,
             )
-        part = self._any(node.this)
-        return Node("TRY_CAST", (_readable(part),), _CASTS[name], _CASTS[name])
+        part, kind = self._any(node.this), _CASTS[name]
+        if part.kind is None or part.kind != _TEXT:
+            part = _typed(part, kind)
+        return Node("TRY_CAST", (part,), kind, kind)
 
     _trycast = _cast
 
@@ -376,11 +396,6 @@ class _Reader:
         _only(node, "this", "expressions", "is_nvl", "is_null")
         parts = self._same([node.this, *node.expressions], "values")
         return Node("COALESCE", parts, kind=parts[0].kind)
-
-    def _nullif(self, node: Any, _: str) -> Node:
-        _only(node, "this", "expression")
-        parts = self._same([node.this, node.expression], "two values")
-        return Node("NULLIF", parts, kind=parts[0].kind)
 
     def _case(self, node: Any, _: str) -> Node:
         _only(node, "this", "ifs", "default")
@@ -402,10 +417,9 @@ class _Reader:
 
 
 _READ = frozenset(
-    "Paren Column Null Boolean Literal Neg Not Is In Between Like Cast TryCast Coalesce Nullif "
+    "Paren Column Null Boolean Literal Neg Not Is In Between Like Cast TryCast Coalesce "
     "Case".split()
 )
-_PLAIN = ("Literal", "Null", "Neg", "Boolean")
 
 
 def _only(node: Any, *names: str) -> None:
@@ -431,7 +445,7 @@ def _refused(node: Any, offset: int, detail: str = "") -> PredicateError:
     return PredicateError(
         f"Expected a condition over one row, got {name.upper()}{detail}. {why}. Use columns, "
         "literals, comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, CASE, COALESCE, "
-        f"NULLIF, TRY_CAST, {', '.join(sorted(FUNCTIONS))}.",
+        f"TRY_CAST, {', '.join(sorted(FUNCTIONS))}.",
         offset,
     )
 
@@ -446,11 +460,6 @@ def _typed(node: Node, kind: str) -> Node:
             f"Write TRY_CAST(... AS {_CAST_NAMES[kind]}), or compare it with something.",
             node.offset,
         )
-    return node
-
-
-def _readable(node: Node) -> Node:
-    """A column under a cast is read as the cast's kind; all else keeps its own."""
     return node
 
 
@@ -486,7 +495,7 @@ def _text(node: Node) -> str:
             pairs = zip(parts[:half], parts[half:], strict=False)
             whens = " ".join(f"WHEN {test} THEN {value}" for test, value in pairs)
             return f"CASE {whens} ELSE {parts[-1]} END"
-        case _ if node.name in FUNCTIONS or node.name in ("COALESCE", "NULLIF"):
+        case _ if node.name in FUNCTIONS or node.name == "COALESCE":
             return f"{node.name}({', '.join(parts)})"
         case _:
             return f"({f' {node.name} '.join(parts)})"
@@ -500,3 +509,193 @@ def _literal_text(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     return _quoted(value, "'") if isinstance(value, str) else repr(value)
+
+
+# --- our tree as a polars expression
+
+
+def _weight(node: Node) -> int:
+    """How many polars nodes the expression has, those that occur twice counted twice."""
+    weights = [_weight(part) for part in node.parts]
+    if node.name == "BETWEEN":
+        weights.append(weights[0])
+    if node.name == "COALESCE":
+        weights += weights
+    if _is_boundary(node):
+        weights += [w for part, w in zip(node.parts, weights, strict=False) if part.kind == _NUMBER]
+    return 1 + sum(weights)
+
+
+def _is_boundary(node: Node) -> bool:
+    """Whether numbers among the parts of a node have to be finite or NULL.
+
+    They need not inside arithmetic: what is not finite stays so through + - * and ABS.
+    """
+    return node.name not in ("+", "-", "*", "negative", "ABS", "CEIL", "FLOOR", "AND", "OR", "NOT")
+
+
+def _polars(node: Node) -> polars.Expr:
+    """The expression; a number may be infinite or NaN in place of NULL (see ``_value``)."""
+    import polars as pl
+
+    if node.name == "column":
+        return _column(node)
+    if node.name == "literal":
+        return pl.lit(node.value)
+    if node.name == "null":
+        return pl.lit(None, dtype=_dtype(node.kind))
+    parts = [_value(part) if _is_boundary(node) else _polars(part) for part in node.parts]
+    if node.name in FUNCTIONS or node.name == "negative":
+        return _function(node.name, parts[0])
+    match node.name:
+        case "AND":
+            return pl.all_horizontal(parts)
+        case "OR":
+            return pl.any_horizontal(parts)
+        case "NOT":
+            return ~parts[0]
+        case "IS NULL":
+            return parts[0].is_null()
+        case "IS TRUE":
+            return parts[0].fill_null(False)
+        case "IS FALSE":
+            return (~parts[0]).fill_null(False)
+        case "IN":
+            return _in(node, parts)
+        case "BETWEEN":
+            return (parts[0] >= parts[1]) & (parts[0] <= parts[2])
+        case "LIKE":
+            return parts[0].str.contains(_pattern(node.value))
+        case "COALESCE":
+            return _coalesced(parts)
+        case "TRY_CAST":
+            return _cast(node, parts[0])
+        case "CASE":
+            return _case(parts)
+        case _:
+            return _OPERATIONS[node.name](parts[0], parts[1])
+
+
+def _value(node: Node) -> polars.Expr:
+    """The expression, with NULL in place of every number that is not finite."""
+    import polars as pl
+
+    found = _polars(node)
+    if node.kind != _NUMBER or node.name == "literal":
+        return found
+    return pl.when(found.is_finite()).then(found)
+
+
+def _dtype(kind: str | None) -> Any:
+    import polars as pl
+
+    return {_NUMBER: pl.Float64, _TEXT: pl.String, None: pl.Null}.get(kind, pl.Boolean)
+
+
+def _column(node: Node) -> polars.Expr:
+    """A column, read as the kind that it stands for."""
+    import polars as pl
+
+    column = pl.col(node.value)
+    if node.kind is None:
+        return column
+    if node.kind == _NUMBER:
+        return column.cast(pl.Float64, strict=False)
+    text = column.cast(pl.String, strict=False)
+    return text if node.kind == _TEXT else _truth(text)
+
+
+def _truth(text: polars.Expr) -> polars.Expr:
+    """TRUE for "true", FALSE for "false", in any case, and NULL for the rest."""
+    import polars as pl
+
+    both = pl.Series(["true", "false"]), pl.Series([True, False])
+    return text.str.to_lowercase().replace_strict(*both, default=None, return_dtype=pl.Boolean)
+
+
+def _cast(node: Node, part: polars.Expr) -> polars.Expr:
+    import polars as pl
+
+    if node.parts[0].kind == node.kind:
+        return part
+    return part.cast(pl.Float64, strict=False) if node.kind == _NUMBER else _truth(part)
+
+
+def _constant(node: Node) -> bool:
+    return node.name in ("literal", "null") or (
+        node.name == "negative" and node.parts[0].name == "literal"
+    )
+
+
+def _in(node: Node, parts: list[polars.Expr]) -> polars.Expr:
+    """Membership with SQL's NULL: unknown if the value is, or if it is not found beside a NULL."""
+    import polars as pl
+
+    known = [part for part in node.parts[1:] if part.name != "null"]
+    values = [-part.parts[0].value if part.parts else part.value for part in known]
+    found = parts[0].is_in(pl.Series(values, dtype=_dtype(node.parts[0].kind)).implode())
+    return found if len(known) == len(node.parts) - 1 else found | pl.lit(None, dtype=pl.Boolean)
+
+
+def _pattern(like: str) -> str:
+    """A LIKE pattern as a regular expression."""
+    import polars as pl
+
+    signs = {"%": ".*", "_": "."}
+    return "(?s)^" + "".join(signs.get(sign) or pl.escape_regex(sign) for sign in like) + "$"
+
+
+def _coalesced(parts: list[polars.Expr]) -> polars.Expr:
+    """The first that is not NULL; polars' own coalesce loses the length of an all-NULL column."""
+    import polars as pl
+
+    result = parts[-1]
+    for part in reversed(parts[:-1]):
+        result = pl.when(part.is_not_null()).then(part).otherwise(result)
+    return result
+
+
+def _case(parts: list[polars.Expr]) -> polars.Expr:
+    import polars as pl
+
+    half = len(parts) // 2
+    result = parts[-1]
+    for test, value in reversed(list(zip(parts[:half], parts[half:], strict=False))):
+        result = pl.when(test).then(value).otherwise(result)
+    return result
+
+
+def _function(name: str, part: polars.Expr) -> polars.Expr:
+    import polars as pl
+
+    match name:
+        case "negative":
+            return -part
+        case "ABS":
+            return part.abs()
+        case "CEIL":
+            return part.ceil()
+        case "FLOOR":
+            return part.floor()
+        case "LENGTH":
+            return part.str.len_chars().cast(pl.Float64)
+        case "LOWER":
+            return part.str.to_lowercase()
+        case "UPPER":
+            return part.str.to_uppercase()
+        case _:
+            return part.str.strip_chars(" ")
+
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}

@@ -25,7 +25,7 @@ from tidegauge.privacy.guarantee import (
 )
 from tidegauge.privacy.unit import Contributions, NeighboringRelation, PrivacyUnit
 
-__all__ = ["privacy_statement"]
+__all__ = ["fact_of", "privacy_statement"]
 
 _NOT_COVERED = (
     "A changed time: an event that moves to another step is one event removed and one added.",
@@ -43,6 +43,7 @@ def privacy_statement(
     declared: Mapping[str, object],
     spent: PureDP | ZCDP | GaussianDP | None = None,
     delta: Number = Fraction(1, 10**9),
+    period: str | None = None,
 ) -> str:
     """Return what is promised, to whom, and what is not, as Markdown.
 
@@ -55,6 +56,8 @@ def privacy_statement(
         spent: What all charges amount to (``Ledger.total()``); it may be stronger than the promise.
         delta: At which delta a Gaussian or zCDP guarantee is also read as (epsilon, delta); an
             (epsilon, delta) guarantee brings its own.
+        period: Of an id unit, the length of the periods that its bound holds for, each of which is
+            protected by itself; None: the bound holds for the whole life of the stream.
 
     Raises:
         InvalidParameter: delta is not between 0 and 1.
@@ -71,11 +74,11 @@ def privacy_statement(
     if isinstance(guarantee, ApproxDP):
         delta = guarantee.delta
     delta = ApproxDP(1, delta).delta
-    fact = _fact(unit, relation)
+    fact = fact_of(unit, relation, period)
     sections = [
         "# What is promised",
         guarantee.in_words(fact),
-        _protected(unit, relation),
+        _protected(unit, relation, period),
         "The promise covers everything that is ever published from these gauges, together: every "
         "view, every step, and views that are thought of later.",
         "In numbers: " + _numbers(guarantee, spent, delta) + ".",
@@ -90,24 +93,29 @@ def privacy_statement(
         "hides them.",
         _bullets(f"{name}: {value}" for name, value in declared.items()),
         "## Not covered",
-        _bullets((*_NOT_COVERED, *_gaps(unit, relation))),
+        _bullets((*_NOT_COVERED, *_gaps(unit, relation, period))),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def _fact(unit: PrivacyUnit, relation: NeighboringRelation) -> str:
+def fact_of(
+    unit: PrivacyUnit, relation: NeighboringRelation, period: str | None = None
+) -> str:
     """What a reader may try to learn about one protected unit."""
     added = relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     if isinstance(unit, Contributions):
-        whose = f"all events (at most {unit.max_events}) of any one id"
+        when = f" in any one period of {period}" if period else ""
+        whose = f"all events (at most {unit.max_events}) of any one id{when}"
         return f"{whose} having been in the stream" if added else f"{whose} being what they are"
     return "any one event having been in the stream" if added else "any one event being what it is"
 
 
-def _protected(unit: PrivacyUnit, relation: NeighboringRelation) -> str:
+def _protected(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) -> str:
     """The unit and the relation in full."""
     if isinstance(unit, Contributions):
         who = f"an id with at most {unit.max_events} events over the whole life of the stream"
+        if period:
+            who = f"an id in one period of {period}, with at most {unit.max_events} events in it"
         if unit.min_separation:
             who += f", at least {unit.min_separation} steps apart"
     else:
@@ -155,11 +163,13 @@ def _cells(row: KEvents) -> str:
     return f"{rounded_up(row.epsilon)} | {rounded_up(row.delta) if row.delta else 0}"
 
 
-def _gaps(unit: PrivacyUnit, relation: NeighboringRelation) -> list[str]:
+def _gaps(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) -> list[str]:
     """What this unit and this relation leave open."""
     gaps = []
     if relation is NeighboringRelation.REPLACE_ONE:
         gaps.append("Whether an event took place at all, and how many did.")
+    if period:
+        gaps.append(f"An id in several periods of {period}: what each of them may tell adds up.")
     if isinstance(unit, Contributions):
         gaps.append(f"An id with more than {unit.max_events} events, beyond the table above.")
     else:

@@ -1,0 +1,379 @@
+"""Predicates: a small part of SQL, three-valued, one row at a time, whatever the data."""
+
+import math
+import operator
+import re
+import warnings
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tidegauge.plan.where import PredicateError, checked, columns, expression, parsed
+
+# --- a plain evaluator: one row, Python values, None for NULL
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def finite(value):
+    return value if value is not None and math.isfinite(value) else None
+
+
+def number(value):
+    if isinstance(value, str):
+        return finite(float(value)) if _NUMBER.fullmatch(value) else None
+    return None if value is None else finite(float(value))
+
+
+def text(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def truth(value):
+    return {"true": True, "false": False}.get((text(value) or "").lower())
+
+
+def conjunction(values):
+    if False in values:
+        return False
+    return None if None in values else True
+
+
+def negation(value):
+    return None if value is None else not value
+
+
+def compare(sign, left, right):
+    if left is None or right is None:
+        return None
+    return {
+        "=": left == right,
+        "<>": left != right,
+        "<": left < right,
+        "<=": left <= right,
+        ">": left > right,
+        ">=": left >= right,
+    }[sign]
+
+
+def arithmetic(sign, left, right):
+    if left is None or right is None or (sign == "/" and right == 0):
+        return None
+    try:
+        return finite(OPERATIONS[sign](left, right))
+    except OverflowError:
+        return None
+
+
+def like(value, pattern):
+    signs = {"%": ".*", "_": "."}
+    found = "".join(signs.get(sign) or re.escape(sign) for sign in pattern)
+    return None if value is None else re.fullmatch(found, value, re.DOTALL) is not None
+
+
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+FUNCTIONS = {
+    "ABS": abs,
+    "CEIL": lambda value: float(math.ceil(value)),
+    "FLOOR": lambda value: float(math.floor(value)),
+    "LENGTH": lambda value: float(len(value)),
+    "LOWER": str.lower,
+    "UPPER": str.upper,
+    "TRIM": lambda value: value.strip(" "),
+    "negative": lambda value: -value,
+}
+
+
+def evaluate(node, row):
+    if node.name == "column":
+        value = row[node.value]
+        return {"number": number, "text": text, "condition": truth, None: lambda v: v}[node.kind](
+            value
+        )
+    if node.name in ("literal", "null"):
+        return node.value
+    parts = [evaluate(part, row) for part in node.parts]
+    if node.name in FUNCTIONS:
+        return None if parts[0] is None else FUNCTIONS[node.name](parts[0])
+    match node.name:
+        case "AND":
+            return conjunction(parts)
+        case "OR":
+            return negation(conjunction([negation(part) for part in parts]))
+        case "NOT":
+            return negation(parts[0])
+        case "IS NULL":
+            return parts[0] is None
+        case "IS TRUE":
+            return parts[0] is True
+        case "IS FALSE":
+            return parts[0] is False
+        case "IN":
+            equal = [compare("=", parts[0], part) for part in parts[1:]]
+            return negation(conjunction([negation(part) for part in equal]))
+        case "BETWEEN":
+            return conjunction(
+                [compare(">=", parts[0], parts[1]), compare("<=", parts[0], parts[2])]
+            )
+        case "LIKE":
+            return like(parts[0], node.value)
+        case "COALESCE":
+            return next((part for part in parts if part is not None), None)
+        case "TRY_CAST":
+            return {"number": number, "text": text, "condition": truth}[node.kind](parts[0])
+        case "CASE":
+            half = len(parts) // 2
+            pairs = zip(parts[:half], parts[half:], strict=False)
+            return next((value for test, value in pairs if test is True), parts[-1])
+        case sign if sign in "+-*/":
+            return arithmetic(sign, *parts)
+        case sign:
+            return compare(sign, *parts)
+
+
+# --- random predicates
+
+NUMBERS = st.sampled_from(["x", "y", "1", "0", "-2.5", "1e308", "1e-9", "15"])
+TEXTS = st.sampled_from(["s", '"the text"', "'UA'", "''", "'it''s'", "'%'", "' é '", "'true'"])
+PATTERNS = st.sampled_from(["'%'", "'U_'", "'%s'", "'_'", "'a.c%'", "'\\%'", "' %'", "''"])
+
+
+def numbers(inner):
+    conditions, numeric, texts = inner
+    return st.one_of(
+        st.builds("({} {} {})".format, numeric, st.sampled_from("+-*/"), numeric),
+        st.builds("(- {})".format, numeric),
+        st.builds("{}({})".format, st.sampled_from(["ABS", "floor", "CEIL"]), numeric),
+        st.builds("LENGTH({})".format, texts),
+        st.builds("COALESCE({}, {}, 7)".format, numeric, numeric),
+        st.builds("CASE WHEN {} THEN {} ELSE 3 END".format, conditions, numeric),
+        st.builds(
+            "CASE WHEN {} THEN 1 WHEN {} THEN {} END".format, conditions, conditions, numeric
+        ),
+        st.builds("TRY_CAST({} AS DOUBLE)".format, texts),
+        st.builds("CAST({} AS DOUBLE)".format, numeric),
+    )
+
+
+def texts_of(inner):
+    conditions, _, texts = inner
+    return st.one_of(
+        st.builds("{}({})".format, st.sampled_from(["LOWER", "UPPER", "TRIM"]), texts),
+        st.builds("COALESCE({}, 'none')".format, texts),
+        st.builds("CASE WHEN {} THEN {} ELSE 'no' END".format, conditions, texts),
+    )
+
+
+def conditions_of(inner):
+    conditions, numeric, texts = inner
+    signs = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+    return st.one_of(
+        st.builds("({} {} {} + 0)".format, numeric, signs, numeric),
+        st.builds("({} {} TRIM({}))".format, texts, signs, texts),
+        st.builds("({} = ({} AND TRUE))".format, conditions, conditions),
+        st.builds("({} AND {} AND {})".format, conditions, conditions, conditions),
+        st.builds("({} OR {})".format, conditions, conditions),
+        st.builds("NOT {}".format, conditions),
+        st.builds("({} IS {})".format, numeric, st.sampled_from(["NULL", "NOT NULL"])),
+        st.builds("({} IS {})".format, conditions, st.sampled_from(["TRUE", "NOT FALSE", "NULL"])),
+        st.builds("({} IN (1, -2.5, 15))".format, numeric),
+        st.builds("({} NOT IN (1, NULL))".format, numeric),
+        st.builds("({} IN ('UA', 'é', ''))".format, texts),
+        st.builds("({} BETWEEN {} AND 20)".format, numeric, numeric),
+        st.builds("({} LIKE {})".format, texts, PATTERNS),
+        st.builds("({} NOT LIKE {})".format, texts, PATTERNS),
+        st.builds("TRY_CAST({} AS BOOLEAN)".format, texts),
+    )
+
+
+def grown(depth):
+    found = st.sampled_from(["f", "TRUE", "FALSE", "NULL"]), NUMBERS, TEXTS
+    for _ in range(depth):
+        found = (
+            st.one_of(found[0], conditions_of(found)),
+            st.one_of(found[1], numbers(found)),
+            st.one_of(found[2], texts_of(found)),
+        )
+    return conditions_of(found)
+
+
+PREDICATES = grown(2).filter(
+    lambda text: re.search(r"\b[xyfs]\b", re.sub("'[^']*'", "", text)) or "the text" in text
+)
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "x": st.one_of(st.none(), st.floats(width=64), st.sampled_from([0.0, -0.0, 1.0, 15.0])),
+            "y": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3)),
+            "s": st.one_of(
+                st.none(), st.sampled_from(["UA", "ua", "", "15", "-2.5", " 1", "nan", "1e400"]),
+                st.text(st.sampled_from("abUA%_. é\n0.5e-"), max_size=5),
+            ),
+            "the text": st.one_of(st.none(), st.sampled_from(["TRUE", "false", "x", "it's"])),
+            "f": st.sampled_from([None, True, False]),
+        }
+    ),
+    min_size=1,
+    max_size=8,
+)  # fmt: skip
+SCHEMA = {"x": pl.Float64, "y": pl.Int64, "s": pl.String, "the text": pl.String, "f": pl.Boolean}
+
+
+def native(rows):
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def as_csv(rows):
+    """The same values as a CSV reader gives them: text."""
+    texts = [{name: text(value) for name, value in row.items()} for row in rows]
+    return pl.DataFrame(texts, schema=dict.fromkeys(SCHEMA, pl.String), orient="row")
+
+
+def results(frame, predicate):
+    return frame.with_columns(result=expression(predicate))["result"].to_list()
+
+
+@settings(max_examples=3000)
+@given(PREDICATES, ROWS)
+@example("(x / y > 0 + 0)", [dict.fromkeys(SCHEMA) | {"x": 1.0, "y": 0}])
+@example("(1 / (1 / y) IS NULL)", [dict.fromkeys(SCHEMA) | {"y": 0}])
+@example("(x NOT IN (1, NULL))", [dict.fromkeys(SCHEMA) | {"x": 3.0}])
+def test_polars_and_the_plain_evaluator_agree(predicate, rows):
+    expected = [evaluate(parsed(predicate), row) is True for row in rows]
+    assert results(native(rows), predicate) == expected
+
+
+@settings(max_examples=1500)
+@given(PREDICATES, ROWS)
+def test_a_csv_file_gives_the_same_rows(predicate, rows):
+    rows = [row for row in rows if row["x"] is None or math.isfinite(row["x"])] or [
+        dict.fromkeys(SCHEMA)
+    ]
+    assert results(native(rows), predicate) == results(as_csv(rows), predicate)
+
+
+@settings(max_examples=1500)
+@given(PREDICATES, ROWS, st.randoms(use_true_random=False))
+def test_the_result_for_a_row_depends_on_no_other_row(predicate, rows, chance):
+    whole = results(native(rows), predicate)
+    assert [results(native([row]), predicate)[0] for row in rows] == whole
+    order = list(range(len(rows)))
+    chance.shuffle(order)
+    assert results(native([rows[i] for i in order]), predicate) == [whole[i] for i in order]
+
+
+@settings(max_examples=1500)
+@given(PREDICATES)
+def test_the_canonical_text_is_read_as_the_same_predicate(predicate):
+    canonical = checked(predicate)
+    assert checked(canonical) == canonical
+    assert parsed(canonical) == parsed(predicate)
+
+
+@given(st.text(max_size=60))
+@example("a > '")
+@example("\x00")
+@example("/*")
+@example("{{")
+@example("'" * 999)
+@example("a IN (" * 500)
+@example("NOT " * 900 + "a")
+@example("-" * 3000)
+def test_no_text_breaks_the_parser(predicate):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            checked(predicate)
+        except PredicateError as error:
+            assert 0 <= error.offset <= len(predicate)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pl.Series([datetime(2013, 1, 1, tzinfo=UTC), None]),
+        pl.Series([datetime(2013, 1, 1), None]).cast(pl.Date),
+        pl.Series([None, None], dtype=pl.Null),
+        pl.Series([1, None], dtype=pl.UInt8),
+        pl.Series([1.5, None], dtype=pl.Float32),
+        pl.Series(["1.5", None]).cast(pl.Decimal(10, 2)),
+        pl.Series([True, None]),
+    ],
+    ids=lambda series: str(series.dtype),
+)
+@pytest.mark.parametrize("predicate", ["x > 1", "x = 'UA'", "x", "x IS NOT NULL", "x LIKE '%1%'"])
+def test_columns_of_every_type_are_read(values, predicate):
+    frame = pl.DataFrame({"x": values})
+    found = frame.with_columns(result=expression(predicate))["result"]
+    assert found.dtype == pl.Boolean
+    assert found.null_count() == 0
+    assert found[1] is False
+
+
+REFUSED = {
+    "sum(x) > 1": "aggregate",
+    "count(*) > 1": "aggregate",
+    "x > 1 AND max(y) OVER () > 3": "window",
+    "row_number() OVER (ORDER BY x) > 1": "window",
+    "x > (SELECT 1)": "subquery",
+    "x IN (SELECT 1)": "IN with 'query'",
+    "EXISTS (SELECT 1)": "subquery",
+    "SELECT 1": "query",
+    "random() > 0.5": "noise that nobody accounts for",
+    "now() > x": "NOW",
+    "current_date > x": "CURRENTDATE",
+    "other.x = 1": "COLUMN with 'table'",
+    "x[1] = 1": "BRACKET",
+    "x -> 'a' = 'b'": "JSONEXTRACT",
+    "CAST(x AS INTEGER) = 1": "DOUBLE, VARCHAR or BOOLEAN",
+    "x = y": "columns alone",
+    "x + 1": "Expected a condition, got a number",
+    "x + 'a' > 1": "Expected a number, got a text",
+    "f > TRUE": "no|order",
+    "x LIKE s": "literal after LIKE",
+    "x LIKE 'a' ESCAPE '!'": "ESCAPE",
+    "x IN (y, 1)": "list of literals",
+    "x; DROP TABLE y": "Expected one condition, got 2",
+    "": "1 to 4000 characters",
+    "1 = 1": "reads a column",
+    "x > 1e999": "finite double",
+    "x > ?": "PLACEHOLDER",
+    "x IS DISTINCT FROM 1": "NULLSAFENEQ",
+    "x ~ 'a'": "REGEXP",
+    "x AS y": "ALIAS",
+    "1 = 'a'": "of one kind",
+    "x > 1 OR": "Expected a condition in SQL",
+    "x MOD 2 = 0": "Expected a condition",
+    "unknown(x) > 1": "UNKNOWN",
+    "x / (y / (x / (y / (x / (y / (x / (y / (x / (y / (x / (y / (x / (y / x))))))))))))) > 1": "60",
+}
+
+
+@pytest.mark.parametrize(("predicate", "message"), list(REFUSED.items()))
+def test_what_is_not_listed_is_refused(predicate, message):
+    with pytest.raises(PredicateError, match=message):
+        checked(predicate)
+
+
+def test_the_place_of_what_is_refused_is_told():
+    with pytest.raises(PredicateError) as caught:
+        checked("x > 1 AND now() > 3")
+    assert caught.value.offset == 10
+
+
+def test_columns_are_found():
+    assert columns("x > 1 OR \"the text\" = 'a' AND x IS NULL") == ("the text", "x")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "count"),
+    [("dep_delay IS NOT NULL", 2), ("dep_delay > 15", 1), ("NOT dep_delay > 15", 1)],
+)
+def test_null_rows_count_for_neither_a_condition_nor_its_opposite(predicate, count):
+    frame = pl.DataFrame({"dep_delay": [None, 3, 40]})
+    assert frame.filter(expression(predicate)).height == count

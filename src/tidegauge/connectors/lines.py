@@ -19,14 +19,14 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.errors import SourceUnavailable
 
-__all__ = ["LONGEST", "Block", "blocks", "blocks_of"]
+__all__ = ["LONGEST", "Block", "Bytes", "blocks", "blocks_of"]
 
 LONGEST = 1 << 20
 """Most bytes of a record."""
@@ -37,6 +37,13 @@ _BAD = b"\xff"  # stands for a record that cannot be read: no UTF-8 begins with 
 _REPLACED = b"\xef\xbf\xbd"
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE, _QUOTE = 10, 34
+
+
+class Bytes(Protocol):
+    """Anything that bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most ``size`` bytes, none at the end."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class Block:
 
     def record(self, number: int) -> bytes:
         """Return the bytes of one record without its newline."""
-        return self.data[self.starts[number] : self.ends[number]]
+        return self.data[int(self.starts[number]) : int(self.ends[number])]
 
 
 def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
@@ -87,7 +94,7 @@ def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
         ) from None
 
 
-def blocks_of(stream: IO[bytes], *, half: bool, quotes: bool = False) -> Iterator[Block]:
+def blocks_of(stream: Bytes, *, half: bool, quotes: bool = False) -> Iterator[Block]:
     """Yield the records of a stream of bytes; the arguments are those of :func:`blocks`."""
     yield from _cut(iter(lambda: stream.read(_SIZE), b""), half=half, quotes=quotes)
 
@@ -134,9 +141,9 @@ def _cut(chunks: Iterator[bytes], *, half: bool, quotes: bool) -> Iterator[Block
             rest, skipping = b"", True
         if cut:
             yield _block(data[:cut], quotes)
-    if skipping:
-        rest = _BAD
-    elif rest and half:
+    if rest == b"\r":
+        rest = b""
+    if skipping or (rest and half):
         rest = _BAD
     if rest:
         yield _block(rest + b"\n", quotes)

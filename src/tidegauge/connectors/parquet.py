@@ -32,7 +32,7 @@ def types_of(path: Path, columns: Sequence[str]) -> dict[str, pl.DataType]:
     import polars as pl
 
     try:
-        schema = pl.read_parquet_schema(path)
+        schema = pl.scan_parquet(path, glob=False).collect_schema()
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise _unreadable(path) from None
     names = list(schema)

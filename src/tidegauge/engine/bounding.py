@@ -113,6 +113,11 @@ class Bounding:
         if self._waiting >= max(_PENDING, self._kept.shape[1]):
             self._merge()
 
+    @property
+    def rows(self) -> int:
+        """Rows held in memory."""
+        return self._kept.shape[1] + self._waiting
+
     def _period(self, steps: Int64) -> Int64:
         if self._unit.per == "lifetime":
             return np.zeros_like(steps)
@@ -175,6 +180,9 @@ class Bounding:
         before = (self._kept[_PERIOD] == period) & (self._kept[_STAMP] < stamp)
         table = self._kept[:, before]
         ids = np.ascontiguousarray(table[: _LOW + 1].T)
+        if not len(ids):
+            empty = np.zeros(0, np.int64)
+            return {"ids": ids, "counts": empty, "period": empty}
         unique, places = np.unique(ids, axis=0, return_inverse=True)
         counts = np.zeros(len(unique), np.int64)
         np.add.at(counts, places.reshape(-1), table[_WEIGHT])

@@ -38,8 +38,10 @@ Bool = NDArray[np.bool_]
 
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
+_MOST_DAYS = 1 << 26  # in microseconds they fit int64
 _UNITS = {"epoch_s": 1_000_000, "epoch_ms": 1_000}
 _MOST_UNITS = 1 << 42  # seconds or milliseconds; a thousand times this in microseconds fits int64
+_ZONED = 253_402_214_400 * _SECOND  # in year 9999, the last that zones reach
 _BLANKS = " \t"
 _ISO = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -107,7 +109,12 @@ def stamps(column: pl.Series, time: TimeColumn, around: tuple[int, int]) -> tupl
         return _epoch(column, _UNITS[time.format])
     if kind != pl.String:
         column = column.cast(pl.String, strict=False)
-    return _iso(column, time.timezone, around)
+    names = column.drop_nulls().unique()
+    if len(names) * 4 > len(column):
+        return _iso(column, time.timezone, around)
+    codes = column.cast(pl.Enum(names)).to_physical().fill_null(len(names)).to_numpy()
+    us, known = _iso(names, time.timezone, around)
+    return np.append(us, 0)[codes], np.append(known, False)[codes]
 
 
 def _temporal(column: pl.Series) -> tuple[Int64, Bool]:
@@ -116,13 +123,14 @@ def _temporal(column: pl.Series) -> tuple[Int64, Bool]:
 
     ticks, known = _integers(column.to_physical().cast(pl.Int64))
     if column.dtype == pl.Date:
-        return ticks * _DAY, known  # days are 32-bit
+        fits = (ticks > -_MOST_DAYS) & (ticks < _MOST_DAYS)
+        return np.where(fits, ticks, 0) * _DAY, known & fits
     unit = column.dtype.time_unit  # type: ignore[attr-defined]  # polars gives Datetime no type
     if unit == "us":
         return ticks, known
     if unit == "ns":
         return ticks // 1000, known
-    fits = np.abs(ticks) < (1 << 52)
+    fits = (ticks > -(1 << 52)) & (ticks < (1 << 52))
     return np.where(fits, ticks, 0) * 1000, known & fits
 
 
@@ -137,7 +145,7 @@ def _localized(
     if timezone == "UTC":
         return us, known
     near = known & (us >= around[0] - 2 * _DAY) & (us <= around[1] + 2 * _DAY)
-    near &= np.abs(us) < 253_402_214_400 * _SECOND  # year 9999, the last that zones reach
+    near &= (us > -_ZONED) & (us < _ZONED)
     local = pl.Series(np.where(near, us, 0)).cast(pl.Datetime("us"))
     utc = local.dt.replace_time_zone(timezone, ambiguous="earliest", non_existent="null")
     exact, there = _integers(utc.to_physical())
@@ -150,8 +158,12 @@ def _epoch(column: pl.Series, unit: int) -> tuple[Int64, Bool]:
 
     kind = column.dtype
     if kind.is_integer() and kind not in (pl.Int128, pl.UInt128):
-        small = column.is_between(-_MOST_UNITS, _MOST_UNITS)
-        whole, known = _integers(column.set(~small.fill_null(False), None).cast(pl.Int64))
+        whole, known = _integers(column)
+        info = np.iinfo(whole.dtype)
+        fits = whole <= min(_MOST_UNITS, int(info.max))
+        fits &= whole >= max(-_MOST_UNITS, int(info.min))
+        whole = np.where(fits, whole, 0).astype(np.int64)
+        known = known & fits
         return whole * unit, known
     if kind.is_float():
         values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
@@ -176,10 +188,11 @@ def _iso(column: pl.Series, timezone: str | None, around: tuple[int, int]) -> tu
     """Read ISO 8601 text."""
     import polars as pl
 
-    text = (
-        column.str.strip_chars(_BLANKS) if column.str.contains(r"^[ \t]|[ \t]$").any() else column
-    )
+    text = column
     shaped = text.str.contains(_ISO).fill_null(False)
+    if not shaped.all():
+        text = column.str.strip_chars(_BLANKS)
+        shaped = text.str.contains(_ISO).fill_null(False)
     known = shaped.to_numpy().copy()
     us = np.zeros(len(column), np.int64)
     if not known.any():

@@ -54,7 +54,7 @@ class Contributor:
 
         Args:
             frame: The rows.
-            steps: Each row's step, from the first that is asked for; shape (rows,).
+            steps: Each row's step, from step 0; shape (rows,).
 
         Returns:
             int64 of shape (rows,), -1 where the row adds nothing, and grains; None: 1 each.
@@ -165,8 +165,10 @@ def _check_time(part: str, column: str, kind: Any, plan: Plan) -> None:
 
 
 def _check_plain(part: str, column: str, kind: Any) -> None:
-    if kind.is_nested():
-        raise _wrong(part, column, "text or single values", kind)
+    import polars as pl
+
+    if not (_is_text(kind) or kind.is_numeric() or kind in (pl.Boolean, pl.Binary)):
+        raise _wrong(part, column, "text, numbers or truth values", kind)
 
 
 def _is_text(kind: Any) -> bool:

@@ -12,7 +12,7 @@ each id; neither the number of rows nor their order matters for memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -160,13 +160,16 @@ class _Reading:
             step, order = step[inside], order[inside]
         if frame.height == 0:
             return
-        parts = [gauge.contributions(frame, step - self._first) for gauge in self._gauges]
+        parts = [gauge.contributions(frame, step) for gauge in self._gauges]
         if self._bounding is not None:
             assert self._plan.unit is not None
             self._bounding.add(frame[self._plan.unit.column], step, order, parts)
             return
-        for total, (keys, amounts) in zip(self._sums, parts, strict=True):
-            total.add(keys, amounts)
+        self._sum(parts)
+
+    def _sum(self, parts: Iterable[tuple[Int64, Int64 | None]]) -> None:
+        for total, gauge, (keys, amounts) in zip(self._sums, self._gauges, parts, strict=True):
+            total.add(keys - self._first * gauge.cells, amounts)
 
     def _placed(
         self, frame: pl.DataFrame, known: NDArray[np.bool_], start: int
@@ -207,8 +210,7 @@ class _Reading:
             last = max(self._first, self._records)
             last = last if clock.end is None else min(last, max(clock.end, self._first))
         if self._bounding is not None:
-            for total, (keys, amounts) in zip(self._sums, self._bounding.kept(), strict=True):
-                total.add(keys, amounts)
+            self._sum(self._bounding.kept())
             self._counters.update(self._bounding.counters)
         arrays = {}
         for gauge, total in zip(self._gauges, self._sums, strict=True):

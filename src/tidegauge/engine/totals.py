@@ -66,6 +66,11 @@ class Totals:
     counters: dict[str, int] = field(repr=False)
     unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
 
+    @property
+    def unit_state(self) -> State | None:
+        """The same after the last step."""
+        return self.unit_state_at(self.last)
+
 
 def totals(
     plan: Plan,

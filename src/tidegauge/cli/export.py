@@ -173,4 +173,4 @@ def _text(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,.1f}" if isinstance(value, float) else str(value)
+    return f"{value:z,.1f}" if isinstance(value, float) else str(value)

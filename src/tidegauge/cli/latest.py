@@ -39,13 +39,13 @@ def _table(
     terminal: Terminal, folder: PublicFolder, gauge: str, views: list[PublishedView]
 ) -> None:
     """One row a cell, one column a view."""
-    by = [name for name, _ in folder.plan.gauge(gauge).by] or [gauge]
+    by = [name for name, _ in folder.plan.gauge(gauge).by]
     columns = [Column(name) for name in by]
     columns += [Column(view.name, right=True) for view in views]
     latest = [_latest(view) for view in views]
     cells = folder.plan.gauge(gauge).cells
     rows = [
-        [*(cell or ("",)), *(texts[number] for texts in latest)]
+        [*cell, *(texts[number] for texts in latest)]
         for number, cell in enumerate(cells[:_MOST_ROWS])
     ]
     steps = len(views[0].grains)
@@ -62,7 +62,7 @@ def _latest(view: PublishedView) -> list[str]:
         return ["none yet"] * len(view.cells)
     half = float(view.half_width[-1])
     part = "" if bool(view.complete[-1]) else " (not full)"
-    return [f"{value:,.0f} ± {half:,.0f}{part}" for value in view.value[-1].tolist()]
+    return [f"{value:z,.0f} ± {half:,.0f}{part}" for value in view.value[-1].tolist()]
 
 
 def _document(

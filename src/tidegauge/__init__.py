@@ -11,15 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidegauge.engine.opening import open  # noqa: A004 (read as tg.open)
     from tidegauge.errors import (
         BudgetExceeded,
         InvalidInput,
         InvalidParameter,
         LiveState,
+        Locked,
         MissingExtra,
+        SourceUnavailable,
+        StoreBehind,
+        StoreMismatch,
         StreamEnded,
         TidegaugeError,
         UnsupportedCombination,
+        WriteFailed,
     )
     from tidegauge.mechanisms.gauge import Gauge
     from tidegauge.mechanisms.release import Release
@@ -48,23 +54,31 @@ __all__ = [
     "InvalidInput",
     "InvalidParameter",
     "LiveState",
+    "Locked",
     "MissingExtra",
     "Polynomial",
     "PureDP",
     "Release",
     "Running",
+    "SourceUnavailable",
     "Step",
+    "StoreBehind",
+    "StoreMismatch",
     "StreamEnded",
     "TidegaugeError",
     "UnsupportedCombination",
     "Window",
+    "WriteFailed",
     "__version__",
+    "open",
 ]
 
 _HOMES = {
+    "engine.opening": ("open",),
     "errors": (
-        "BudgetExceeded", "InvalidInput", "InvalidParameter", "LiveState", "MissingExtra",
-        "StreamEnded", "TidegaugeError", "UnsupportedCombination",
+        "BudgetExceeded", "InvalidInput", "InvalidParameter", "LiveState", "Locked",
+        "MissingExtra", "SourceUnavailable", "StoreBehind", "StoreMismatch", "StreamEnded",
+        "TidegaugeError", "UnsupportedCombination", "WriteFailed",
     ),
     "mechanisms.gauge": ("Gauge",),
     "mechanisms.release": ("Release",),

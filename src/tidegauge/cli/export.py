@@ -17,7 +17,7 @@ from tidegauge.cli.words import significant
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.engine.public import PublishedView
+    from tidegauge.engine.public import PublicFolder, PublishedView
 
 __all__ = ["export"]
 
@@ -88,7 +88,7 @@ def export(
         chosen = "jsonl"
     if not opened.is_planned:
         _tell_ratio(terminal, opened)
-    _write(terminal, table, chosen, output, _about(opened))
+    _write(terminal, table, chosen, output, _about(folder, opened))
     if str(output) != "-":
         terminal.say(f"{output}: {len(table):,} releases of {opened.name}, {chosen}")
 
@@ -116,9 +116,20 @@ def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     )
 
 
-def _about(opened: PublishedView) -> dict[str, str]:
-    """Metadata of a Parquet file: which plan and which view."""
-    return {"gauge": opened.view.gauge.name, "view": opened.name}
+def _about(folder: PublicFolder, opened: PublishedView) -> dict[str, str]:
+    """Metadata of a Parquet file, as in the files that a run publishes."""
+    from importlib.metadata import version
+
+    from tidegauge.engine.documents import unit_sentence
+
+    return {
+        "fingerprint": folder.plan.fingerprint,
+        "unit": unit_sentence(folder.plan),
+        "version": version("tidegauge"),
+        "level": str(opened.view.gauge.mechanism.level),
+        "gauge": opened.view.gauge.name,
+        "view": opened.name,
+    }
 
 
 def _write(

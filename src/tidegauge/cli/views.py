@@ -38,11 +38,11 @@ def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
         view: The name of a published view, or a view as a config writes it: ``14d``,
             ``{half_life: 2d}``, ``{window: 7d, every: 7d}``.
     """
+    if view in folder.views(gauge):
+        return folder.view(gauge, view)
     from tidegauge.errors import InvalidParameter
     from tidegauge.plan.viewing import view_of
 
-    if view in folder.views(gauge):
-        return folder.view(gauge, view)
     try:
         clock, mechanism = folder.plan.clock, folder.plan.gauge(gauge).mechanism
         found = view_of(view, clock.step_us, clock.end or mechanism.horizon)

@@ -47,6 +47,7 @@ _NEEDED = {
     "unit": "It says who is protected, and there is no default. Write unit: event, or "
     "unit: {id: customer, max_contributions: 20, per: lifetime}.",
     "gauges": "Write gauges: {visits: count}.",
+    "bounds": "Without them one row could move a sum without end. Write bounds: [0, 100].",
     "per": "A bound for the lifetime of the store promises more than one for each day. Write "
     "per: lifetime, or a duration.",
 }
@@ -198,9 +199,9 @@ def _note(document: Document, error: Any) -> None:
     elif kind == "extra_forbidden":
         message = _unknown(path[:-1], name)
         document.refuse(path, message, key=True)
-    elif kind == "missing" and "bounds" not in path:
+    elif kind == "missing" and not isinstance(error["loc"][-1], int):
         hint = _NEEDED.get(name, f"Write {name}.")
-        document.refuse(path, f"Expected {name}, got nothing of it. {hint}", key=True)
+        document.refuse(path[:-1], f"Expected {name}, got nothing of it. {hint}", key=True)
     else:
         got = (
             "another number of them"
@@ -682,6 +683,8 @@ class _Checks:
                 "state. Choose another place.",
             )
         names = {view.name for gauge in gauges if gauge for view in gauge.views}
+        if None in gauges or "gauges" in self._wrong:
+            names = set()  # some are not known, so that none can be refused
         sinks = tuple(
             sink for i, given in enumerate(read.sinks) for sink in self._sink(i, given, names)
         )
@@ -706,7 +709,7 @@ class _Checks:
             return
         kind, file = chosen[0]
         for k, view in enumerate(file.views or ()):
-            if view not in names and "gauges" not in self._wrong:
+            if names and view not in names:
                 self._refuse(
                     ("sinks", i, kind, "views", k),
                     f"Expected the name of a view, got {shown(view)}. "

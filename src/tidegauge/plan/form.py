@@ -104,7 +104,7 @@ def _zone(value: Any) -> str:
     zone = fields.text(value)
     try:
         ZoneInfo(zone)
-    except (OSError, ValueError):  # also for what is no name at all
+    except (OSError, ValueError, KeyError):  # also for what is no name at all
         raise refusal(
             f"Expected the name of a time zone, got {zone!r}. Stamps could not be read. "
             "Write one such as UTC or America/New_York."
@@ -158,7 +158,7 @@ class IdForm(_Strict):
 
     id: Text = Field(description="Column with the id; rows without one are dropped")
     max_contributions: Count = Field(description="Most events of one id, over all gauges")
-    per: Annotated[str | int, _scalar(_per, str, steps=True)] = Field(
+    per: Annotated[str | int, _scalar(_per, str | int, steps=True)] = Field(
         description="lifetime (of the store), or a duration: each period is protected by itself"
     )
 
@@ -238,11 +238,11 @@ def _values(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationI
 class ViewForm(_Strict):
     """A view that needs more than one word."""
 
-    window: Annotated[Scalar | None, _scalar(lambda value: value, str)] = None
-    half_life: Annotated[Scalar | None, _scalar(lambda value: value, str)] = None
+    window: Annotated[Scalar | None, _scalar(lambda value: value, str | int)] = None
+    half_life: Annotated[Scalar | None, _scalar(lambda value: value, str | float)] = None
     factor: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
     polynomial: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
-    every: Annotated[int | None, _scalar(fields.length, str, steps=True)] = Field(
+    every: Annotated[int | None, _scalar(fields.length, str | int, steps=True)] = Field(
         None, description="Published at every such step only, counted from the start"
     )
 
@@ -274,7 +274,7 @@ def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInf
     return View(name, decay, form.every or 1)
 
 
-AnyView = Annotated[ViewForm, WrapValidator(_view, json_schema_input_type=str | ViewForm)]
+AnyView = Annotated[ViewForm, WrapValidator(_view, json_schema_input_type=str | int | ViewForm)]
 _NAMED_VIEWS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, AnyView])
 _VALUES: TypeAdapter[list[str]] = TypeAdapter(list[Annotated[str, _scalar(fields.cell_value, str)]])
 
@@ -381,7 +381,10 @@ class ConfigForm(_Strict):
     )
     privacy: PrivacyForm
     gauges: dict[
-        Key, Annotated[GaugeForm, WrapValidator(_gauge, json_schema_input_type=str | GaugeForm)]
+        Key,
+        Annotated[
+            GaugeForm, WrapValidator(_gauge, json_schema_input_type=Literal["count"] | GaugeForm)
+        ],
     ]
     about: AboutForm = Field(default_factory=AboutForm)
     store: Text | None = Field(None, description="Private state")

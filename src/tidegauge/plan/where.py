@@ -191,7 +191,8 @@ def _error_offset(text: str, error: Exception) -> int:
     if not found or not found[0].get("line"):
         return 0
     lines = text.split("\n")[: found[0]["line"] - 1]
-    return max(0, sum(len(line) + 1 for line in lines) + (found[0].get("col") or 1) - 1)
+    offset = sum(len(line) + 1 for line in lines) + (found[0].get("col") or 1) - 1
+    return min(max(0, offset), len(text))
 
 
 def _too_deep(offset: int) -> PredicateError:

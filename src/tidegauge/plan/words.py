@@ -229,5 +229,3 @@ def span_in_words(decay: Decay, step_us: int | None) -> str:
             return f"with a half-life of {length_in_words(Fraction(half_life), step_us)}"
         case _:
             return "with decaying weights"
-
-

@@ -60,6 +60,11 @@ class View:
     every: int = 1
 
 
+def _context(info: ValidationInfo) -> Context:
+    assert isinstance(info.context, Context)
+    return info.context
+
+
 def refusal(message: str, inside: int = 0) -> PydanticCustomError:
     """Return a problem that pydantic collects with all others, in our words."""
     return PydanticCustomError("config", "{message}", {"message": message, "inside": inside})
@@ -69,7 +74,7 @@ def _read(function: Callable[..., Any], *, steps: bool = False) -> Callable[...,
     """A reader of one value whose refusals pydantic collects."""
 
     def read(value: Any, info: ValidationInfo) -> Any:
-        arguments = (info.context.step_us,) if steps else ()
+        arguments = (_context(info).step_us,) if steps else ()
         try:
             return function(value, *arguments)
         except PredicateError as error:
@@ -202,6 +207,9 @@ class CountForm(_Strict):
     )
 
 
+_EVERY_ROW = CountForm.model_validate({})
+
+
 class SumForm(_Strict):
     """A sum of one column."""
 
@@ -249,7 +257,7 @@ class ViewForm(_Strict):
 
 def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> View:
     """Read a view written in one word, or as a mapping."""
-    context = info.context
+    context = _context(info)
     try:
         if isinstance(value, Scalar):
             return View(*fields.simple_decay(value, context.step_us))
@@ -289,10 +297,15 @@ def _views(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationIn
     return handler(value)
 
 
+def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Read ``count:`` without a condition."""
+    return _EVERY_ROW if isinstance(value, Scalar) and value.empty else handler(value)
+
+
 class GaugeForm(_Strict):
     """One gauge."""
 
-    count: Annotated[CountForm | None, WrapValidator(lambda v, h: _bare(v, h))] = None
+    count: Annotated[CountForm | None, WrapValidator(_bare)] = None
     sum: SumForm | None = None
     by: dict[
         Key,
@@ -310,15 +323,10 @@ class GaugeForm(_Strict):
     max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
 
 
-def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Read ``count:`` without a condition."""
-    return CountForm() if isinstance(value, Scalar) and value.empty else handler(value)
-
-
 def _gauge(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """Read ``name: count``."""
     if isinstance(value, Scalar) and value == "count":
-        return GaugeForm(count=CountForm())
+        return GaugeForm.model_validate({"count": _EVERY_ROW})
     return handler(value)
 
 

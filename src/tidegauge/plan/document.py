@@ -309,6 +309,8 @@ class _Builder:
                 key = str(self._keys[-1])
                 self._keys[-1] = None
                 path = (*parent, key)
+                if isinstance(value, Scalar) and not value and not value.quoted:
+                    place = self._document.keys[path]  # nothing has no place of its own
                 collection.setdefault(key, value)
             else:
                 path = (*parent, len(collection))

@@ -238,7 +238,7 @@ def results(frame, predicate):
     return frame.with_columns(result=expression(predicate))["result"].to_list()
 
 
-@settings(max_examples=3000)
+@settings(max_examples=250)
 @given(PREDICATES, ROWS)
 @example("(x / y > 0 + 0)", [dict.fromkeys(SCHEMA) | {"x": 1.0, "y": 0}])
 @example("(1 / (1 / y) IS NULL)", [dict.fromkeys(SCHEMA) | {"y": 0}])
@@ -248,7 +248,7 @@ def test_polars_and_the_plain_evaluator_agree(predicate, rows):
     assert results(native(rows), predicate) == expected
 
 
-@settings(max_examples=1500)
+@settings(max_examples=80)
 @given(PREDICATES, ROWS)
 def test_a_csv_file_gives_the_same_rows(predicate, rows):
     rows = [row for row in rows if row["x"] is None or math.isfinite(row["x"])] or [
@@ -257,7 +257,7 @@ def test_a_csv_file_gives_the_same_rows(predicate, rows):
     assert results(native(rows), predicate) == results(as_csv(rows), predicate)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=80)
 @given(PREDICATES, ROWS, st.randoms(use_true_random=False))
 def test_the_result_for_a_row_depends_on_no_other_row(predicate, rows, chance):
     whole = results(native(rows), predicate)
@@ -267,7 +267,7 @@ def test_the_result_for_a_row_depends_on_no_other_row(predicate, rows, chance):
     assert results(native([rows[i] for i in order]), predicate) == [whole[i] for i in order]
 
 
-@settings(max_examples=1500)
+@settings(max_examples=80)
 @given(PREDICATES)
 def test_the_canonical_text_is_read_as_the_same_predicate(predicate):
     canonical = checked(predicate)

@@ -9,7 +9,7 @@
     ├── UnsupportedCombination          no proven mechanism for this combination
     ├── StreamEnded                     the stream's declared end is reached
     ├── LiveState (TypeError)           a live gauge was copied, pickled, forked or interrupted
-    ├── SourceUnavailable               bring the source back, or name its columns; nothing was counted
+    ├── SourceUnavailable               bring the source back, or correct its columns
     └── MissingExtra (ImportError)      install an optional dependency
 
 Messages have one form: ``Expected ..., got .... What goes wrong. What to do.`` They may show

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from plans import HOUR, START, gauge, plan
 
+from tidegauge.engine.contributions import Contributor
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.totals import Accumulator, totals
 from tidegauge.errors import InvalidParameter, SourceUnavailable
@@ -73,8 +74,17 @@ def test_a_row_counts_only_if_the_predicate_is_true():
     frame = pl.DataFrame({"time": [at(0)] * 5, "v": ["16", "15", None, "many", "17"]})
     late = gauge(where="v > 15")
     assert [[2]] == totals(plan(late), Frames(frame), 0, 1).arrays["departures"].tolist()
-    always = gauge(where="1 = 1")
-    assert [[5]] == totals(plan(always), Frames(frame), 0, 1).arrays["departures"].tolist()
+
+
+def test_a_row_that_a_predicate_cannot_judge_is_not_true_and_stops_no_other():
+    class Strict(Contributor):
+        def __init__(self, gauge):
+            super().__init__(gauge)
+            self._where = pl.col("v").cast(pl.Int64, strict=True) > 15
+
+    frame = pl.DataFrame({"v": ["16", "many", "15", "", None, "17"]})
+    keys, _ = Strict(gauge()).contributions(frame, np.zeros(6, np.int64))
+    assert [0, -1, -1, -1, -1, 0] == keys.tolist()
 
 
 def test_unreadable_records_take_their_step_and_nothing_else():

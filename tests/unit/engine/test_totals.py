@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 from plans import HOUR, START, gauge, plan
 
+from tidegauge.engine.accumulator import Accumulator
 from tidegauge.engine.contributions import Contributor
 from tidegauge.engine.source import UNREADABLE, Source
-from tidegauge.engine.totals import Accumulator, totals
+from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, SourceUnavailable
 from tidegauge.plan.plan import IdUnit
 
@@ -102,6 +103,11 @@ def test_unreadable_records_take_their_step_and_nothing_else():
     assert (5, 8, [[0], [1], [1]]) == (
         later.first, later.last, later.arrays["departures"].tolist(),
     )  # fmt: skip
+    for first in (0, 3):
+        nothing = totals(records, Frames(), first, None)
+        assert (first, first, []) == (
+            nothing.first, nothing.last, nothing.arrays["nulls"].tolist(),
+        )  # fmt: skip
     short = totals(plan(step=None, end=3), Frames(frame), 0, None)
     assert [[1], [0], [1]] == short.arrays["departures"].tolist()
 

@@ -5,8 +5,9 @@ row one of nulls, if
 
 * it is longer than 1 MiB,
 * it is not UTF-8, or holds U+FFFD, which decoders write where bytes were not UTF-8,
-* it is the last of a CSV file that is not compressed and has no newline: it may be half written,
-  and counting it now and its other half later would count one event twice.
+* it is the last of a CSV file and has no newline: it may be half written, and counting it once now
+  and once when it is whole would count one event twice. (In a ``.zst`` file that cannot be seen; so
+  it has to be whole when it is read.)
 
 A byte order mark at the beginning is left out. A compressed file that ends too early, or is not
 what its name says, is an unavailable source.
@@ -83,7 +84,7 @@ def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
             yield from _cut(_zst(path), half=False, quotes=quotes)
         elif path.suffix == ".gz":
             with gzip.open(path) as stream:
-                yield from blocks_of(stream, half=False, quotes=quotes)
+                yield from blocks_of(stream, half=half, quotes=quotes)
         else:
             with path.open("rb") as stream:
                 yield from blocks_of(stream, half=half, quotes=quotes)

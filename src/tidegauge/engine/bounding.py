@@ -116,7 +116,7 @@ class Bounding:
     @property
     def rows(self) -> int:
         """Rows held in memory."""
-        return self._kept.shape[1] + self._waiting
+        return int(self._kept.shape[1]) + self._waiting
 
     def _period(self, steps: Int64) -> Int64:
         if self._unit.per == "lifetime":

@@ -119,8 +119,6 @@ def _holds(frame: pl.DataFrame, predicate: pl.Expr) -> Bool:
         half = frame.height // 2
         parts = (_holds(frame.head(half), predicate), _holds(frame.tail(-half), predicate))
         return np.concatenate(parts)
-    if len(held) != frame.height:  # a predicate of literals alone
-        held = held.new_from_index(0, frame.height)
     result: Bool = held.fill_null(False).to_numpy()
     return result
 

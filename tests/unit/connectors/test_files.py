@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tidegauge.connectors.files import Files, kind_of
+from tidegauge.connectors.footer import as_bytes
 from tidegauge.errors import InvalidParameter, SourceUnavailable
 
 
@@ -104,3 +105,47 @@ def test_parquet_of_any_number_of_rows_is_read_whole(tmp_path):
     for rows in (0, 1, (1 << 17) - 1, 1 << 17, (1 << 17) + 1):
         pl.DataFrame({"v": pl.int_range(rows, eager=True)}).write_parquet(tmp_path / "a.parquet")
         assert list(range(rows)) == values(Files(["a.parquet"], folder=tmp_path))
+
+
+def not_utf8(path, texts, **options):
+    """Write a text column with bytes that are no UTF-8, as some writers do."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    buffers = pa.array(texts, pa.binary()).buffers()
+    column = pa.Array.from_buffers(pa.string(), len(texts), buffers)
+    times = pa.array(range(len(texts)), pa.timestamp("us", "UTC"))
+    table = pa.table({"v": column, "n": range(len(texts)), "t": times})
+    parquet.write_table(table, path, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"store_schema": False}, {"use_dictionary": False}])
+def test_parquet_text_that_is_not_utf8_is_null_and_spoils_no_other_row(tmp_path, options):
+    texts = [b"a", b"b\xff", None, "\u00e9".encode()] * 50_000
+    not_utf8(tmp_path / "a.parquet", texts, row_group_size=60_000, **options)
+    source = Files(["a.parquet"], folder=tmp_path)
+    assert ["a", None, None, "\u00e9"] * 50_000 == values(source)
+    frames = list(source.batches(("n", "t")))
+    assert list(range(200_000)) == pl.concat(frames)["n"].to_list()
+    frames = list(source.batches(("n", "t", "v")))
+    assert pl.Datetime("us", "UTC") == frames[-1].schema["t"]
+    assert list(range(200_000)) == pl.concat(frames)["t"].to_physical().to_list()
+
+
+def test_parquet_bytes_are_text(tmp_path):
+    pl.DataFrame({"v": [b"a", b"\xff", None]}).write_parquet(tmp_path / "a.parquet")
+    source = Files(["a.parquet"], folder=tmp_path)
+    assert [("a.parquet", {"v": pl.String()})] == source.types(("v",))
+    assert ["a", None, None] == values(source)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 4, 8, 12, 30, 200])
+def test_a_footer_that_is_none_is_not_rewritten(tmp_path, cut):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"v": ["a"] * 100}).write_parquet(path)
+    data = path.read_bytes()
+    assert as_bytes(data[:cut]) is None
+    assert as_bytes(data[:-100] + b"\xff" * 92 + (92).to_bytes(4, "little") + b"PAR1") is None
+    path.write_bytes(as_bytes(data))
+    assert ["a"] * 100 == values(Files(["a.parquet"], folder=tmp_path))
+    assert pl.Binary == pl.read_parquet(path).schema["v"]

@@ -208,8 +208,11 @@ def test_lines_over_the_limit_are_bad_wherever_blocks_end(tmp_path, monkeypatch)
 def test_compression_never_changes_rows(tmp_path):
     pa = pytest.importorskip("pyarrow")
     data = HEADER + b"".join(d for d, _ in CSV_CASES.values() if len(d) < 100 and d[-1:] == b"\n")
-    expected = rows_of(written(tmp_path, "a.csv", data), ("time", "v"))
-    assert expected == rows_of(written(tmp_path, "a.csv.gz", gzip.compress(data)), ("time", "v"))
+    for half in (data, data + b"half,writ"):
+        expected = rows_of(written(tmp_path, "a.csv", half), ("time", "v"))
+        zipped = written(tmp_path, "a.csv.gz", gzip.compress(half))
+        assert expected == rows_of(zipped, ("time", "v"))
+    expected = expected[:-1]
     with pa.CompressedOutputStream(str(tmp_path / "a.csv.zst"), "zstd") as stream:
         stream.write(data)
     zst = Files(["a.csv.zst"], folder=tmp_path)
@@ -273,3 +276,22 @@ def test_records_are_counted_even_if_no_column_is_needed(tmp_path):
         for name in ("a.parquet", "b.csv", "c.jsonl")
     ]
     assert [1000, 3, 3] == counts
+
+
+FORMS = st.sampled_from(
+    [b'{"a":"x","b":-1.50e3}', b'{"a": "y", "b": 7}', b'{"a":null,"b":true}', b'{"a":"","b":false}',
+     b'{"a":"\\u0041","b":"c,d"}', b'{"a":"{\\"b\\":1}","b":2}', b'{"a":"\xc3\xa9","b":" : "}',
+     b'{"b":1,"a":2}', b'{"a":1,"a":2,"b":3}', b'{"a":"x","b":1,"c":2}', b'{"a":[1],"b":{"a":9}}',
+     b'{"a":01,"b":1}', b'{"a":"x","b":NaN}', b'{"a":"x" ,"b":1}', b'{"a":"\t","b":1}',
+     b'{"a":"x","b":-}', b'{"a":"\xff","b":1}', b'{"a":-0,"b":1E+5}', b'{"a":"a,","b":"}"}', b"",
+     b'{"a":"x","b":1}\r', b'{"a":"b","b":"a"}', b'{"a":"\x7f","b":"\\""}', b'{"a":"x","b":.5}',
+     b'{"a":"x"}']
+)  # fmt: skip
+
+
+@given(st.lists(FORMS, max_size=60), FORMS)
+def test_records_read_together_are_what_they_are_alone(records, first):
+    data = b"\n".join([first] * 16 + records) + b"\n"
+    expected = jsonl_rows(data)
+    for columns in (("a", "b"), ("b",), ("c", "a")):
+        assert picked(expected, columns) == rows_of(Files(["-"], stdin=io.BytesIO(data)), columns)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegauge.engine.clock import stamps, steps
+from tidegauge.engine.clock import steps
+from tidegauge.engine.stamps import stamps
 from tidegauge.plan.plan import Clock, TimeColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -43,7 +43,7 @@ LOW, HIGH, LAST = -200, 500, 6  # HIGH is the larger in size
 GAUGES = (
     gauge("known", by=(("carrier", ("UA", "\u00e9")),), other="other"),
     gauge("dropped", by=(("carrier", ("UA", "e\u0301")), ("v", ("1", "-3")))),
-    # gauge("present", where='("v" IS NOT NULL)'),
+    gauge("present", where='("v" IS NOT NULL)'),
     gauge("sums", kind="sum", column="v", low=LOW, high=HIGH, round_to=Fraction(1, 100)),
 )
 
@@ -78,9 +78,9 @@ def source_of(kind, rows, folder, bad=()):
                 rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row", strict=False
             )
             frame.write_parquet(folder / name)
-        case "split":
-            (folder / "b.csv").write_bytes(csv_bytes(rows[::2], bad))
-            (folder / "a.jsonl").write_bytes(jsonl_bytes(rows[1::2]))
+        case "split":  # each row into a file of its own choice
+            (folder / "b.csv").write_bytes(csv_bytes([r for r in rows if r[1] != "u"], bad))
+            (folder / "a.jsonl").write_bytes(jsonl_bytes([r for r in rows if r[1] == "u"]))
             return Files(["*.jsonl", "*.csv"], folder=folder)
     return Files([name], folder=folder)
 
@@ -142,7 +142,7 @@ def test_an_id_moves_totals_by_its_bound(kind, rows, leaving, k):
     with_it = read(kind, rows, unit=unit)
     without = read(kind, [row for row in rows if row[1] != leaving], unit=unit)
     within(moved(with_it, without), steps=k, cells=k, count=k, amount=k * HIGH)
-    for name in ("known", "dropped"):
+    for name in ("known", "dropped", "present"):
         assert 0 <= int((with_it[name] - without[name]).sum()) <= k
         assert (with_it[name] >= without[name]).all()
 

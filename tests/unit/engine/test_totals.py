@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 from plans import HOUR, START, gauge, plan
 
+from tidegauge.engine.accumulator import Accumulator
+from tidegauge.engine.contributions import Contributor
 from tidegauge.engine.source import UNREADABLE, Source
-from tidegauge.engine.totals import Accumulator, totals
+from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, SourceUnavailable
 from tidegauge.plan.plan import IdUnit
 
@@ -73,8 +75,17 @@ def test_a_row_counts_only_if_the_predicate_is_true():
     frame = pl.DataFrame({"time": [at(0)] * 5, "v": ["16", "15", None, "many", "17"]})
     late = gauge(where="v > 15")
     assert [[2]] == totals(plan(late), Frames(frame), 0, 1).arrays["departures"].tolist()
-    always = gauge(where="1 = 1")
-    assert [[5]] == totals(plan(always), Frames(frame), 0, 1).arrays["departures"].tolist()
+
+
+def test_a_row_that_a_predicate_cannot_judge_is_not_true_and_stops_no_other():
+    class Strict(Contributor):
+        def __init__(self, gauge):
+            super().__init__(gauge)
+            self._where = pl.col("v").cast(pl.Int64, strict=True) > 15
+
+    frame = pl.DataFrame({"v": ["16", "many", "15", "", None, "17"]})
+    keys, _ = Strict(gauge()).contributions(frame, np.zeros(6, np.int64))
+    assert [0, -1, -1, -1, -1, 0] == keys.tolist()
 
 
 def test_unreadable_records_take_their_step_and_nothing_else():
@@ -92,6 +103,11 @@ def test_unreadable_records_take_their_step_and_nothing_else():
     assert (5, 8, [[0], [1], [1]]) == (
         later.first, later.last, later.arrays["departures"].tolist(),
     )  # fmt: skip
+    for first in (0, 3):
+        nothing = totals(records, Frames(), first, None)
+        assert (first, first, []) == (
+            nothing.first, nothing.last, nothing.arrays["nulls"].tolist(),
+        )  # fmt: skip
     short = totals(plan(step=None, end=3), Frames(frame), 0, None)
     assert [[1], [0], [1]] == short.arrays["departures"].tolist()
 

@@ -26,12 +26,12 @@ from pathlib import Path
 os.environ["POLARS_MAX_THREADS"] = "1"  # before anything imports it: its threads survive no fork
 sys.path.insert(0, str(Path(__file__).parent))
 
-import stand  # noqa: E402
-from tidegauge.engine import run as running  # noqa: E402
-from tidegauge.engine import schema  # noqa: E402
-from tidegauge.errors import StoreBehind  # noqa: E402
-from tidegauge.mechanisms.meter import Meter  # noqa: E402
-from tidegauge.mechanisms.reading import Reading  # noqa: E402
+import stand
+from tidegauge.engine import run as running
+from tidegauge.engine import schema
+from tidegauge.errors import StoreBehind
+from tidegauge.mechanisms.meter import Meter
+from tidegauge.mechanisms.reading import Reading
 
 PLAN = stand.plan_of(end=30, pure=sys.argv[2] == "pure")
 running._LANES = 10 * 4  # three blocks

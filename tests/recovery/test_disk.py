@@ -33,11 +33,11 @@ def full(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def full_for_releases(path, data):
+def full_for_releases(path, data, **options):
     """No release file fits, everything else does."""
     if path.suffix == ".parquet":
         raise WriteFailed(str(path))
-    put(path, data)
+    put(path, data, **options)
 
 
 def check_resumes(place, before):
@@ -162,13 +162,12 @@ class Slow(stand.Rows):
         print("reading", flush=True)
         yield from super().batches(columns)
 try:
-    running.run(stand.plan_of(end=30), Slow(stand.rows()), stand.Place(stand.Path({str(memory_path)!r})).settings)
+    place = stand.Place(stand.Path({str(memory_path)!r}))
+    running.run(stand.plan_of(end=30), Slow(stand.rows()), place.settings)
 except KeyboardInterrupt:
     sys.exit(130)
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     assert process.wait() in (0, 130)

@@ -197,10 +197,9 @@ def test_a_view_that_is_added_later_has_the_bytes_it_would_have_had(memory_path)
     fewer = stand.plan_of(end=30)
     gauge = fewer.gauges[0]
     views = gauge.views[:2]
-    without = replace(
-        fewer,
-        gauges=(replace(gauge, views=views, every=(), mechanism=replace(gauge.mechanism, views=views)),),
-    )  # fmt: skip
+    mechanism = replace(gauge.mechanism, views=views)
+    gauge = replace(gauge, views=views, every=(), mechanism=mechanism)
+    without = replace(fewer, gauges=(gauge,))
     assert fewer.fingerprint == without.fingerprint
     place = stand.Place(memory_path)
     place.run(without, ROWS, until=until(10))

@@ -15,13 +15,15 @@ __all__ = ["folder", "private_folder", "put", "put_by", "safe_name", "writing"]
 _PART = ".part"  # ends the name of a file that is being written; nobody reads such files
 
 
-def put(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+def put(path: Path, data: bytes, *, mode: int = 0o644, named: bool = True) -> None:
     """Write a file durably: after a crash it is the old one or this one, whole.
 
     Args:
         path: Where it goes; the folder must exist.
         data: All of it.
         mode: Permission bits, exactly, whatever the umask.
+        named: Wait for the name, too. Without it, a power cut may take the whole file away again,
+            which is enough for what is written anew if it is missing.
 
     Raises:
         WriteFailed: It could not be written; what was there is still there.
@@ -30,16 +32,19 @@ def put(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     def write(part: Path) -> None:
         part.write_bytes(data)
 
-    put_by(path, write, mode=mode)
+    put_by(path, write, mode=mode, named=named)
 
 
-def put_by(path: Path, write: Callable[[Path], object], *, mode: int = 0o644) -> None:
+def put_by(
+    path: Path, write: Callable[[Path], object], *, mode: int = 0o644, named: bool = True
+) -> None:
     """Like :func:`put`, for a writer that wants a path.
 
     Args:
         path: Where the file goes.
         write: Called with the path to write to.
         mode: Permission bits.
+        named: See :func:`put`.
     """
     part = path.with_name(path.name + _PART)
     with writing(path):
@@ -53,7 +58,8 @@ def put_by(path: Path, write: Callable[[Path], object], *, mode: int = 0o644) ->
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        _sync(path.parent)
+        if named:
+            _sync(path.parent)
 
 
 def folder(path: Path, *, mode: int = 0o755) -> Path:

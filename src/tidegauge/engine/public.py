@@ -13,13 +13,15 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.publisher import block_name, measurement_sum
-from tidegauge.engine.ratio import designed_for, ratio_to_bound
+from tidegauge.engine.redesign import designed_for
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.plan.durations import steps_in
 from tidegauge.plan.plan import Plan, PlannedGauge
-from tidegauge.strategies.decay import Decay
+from tidegauge.plan.words import ratio_to_bound
+from tidegauge.strategies.decay import Decay, Window
 from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ class PublicFolder:
 
         Args:
             gauge: The gauge's name.
-            view: The name of a published view, or any decay.
+            view: The name of a published view, any decay, or a length such as ``"14d"``: a window.
             every: Read it at every so many steps only; default: as planned, or at each.
 
         Raises:
@@ -99,7 +101,7 @@ class PublicFolder:
         Cost: no privacy; a nanosecond or two a cell and step. Memory: 8 bytes a cell and step.
         """
         planned = self.plan.gauge(gauge)
-        name, decay = _named(planned, view)
+        name, decay = _named(planned, view, self.plan.clock.step_us)
         if every is None:
             every = planned.every_of(name) if isinstance(view, str) else 1
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
@@ -205,13 +207,15 @@ class PublishedView:
         return ratio_to_bound(designed_for(self.view.gauge.mechanism, decay), decay)
 
 
-def _named(gauge: PlannedGauge, view: str | Decay) -> tuple[str, Decay]:
+def _named(gauge: PlannedGauge, view: str | Decay, step_us: int | None) -> tuple[str, Decay]:
     """Return name and decay of a published view, or of any other."""
     if not isinstance(view, str):
         return view.name, view
     for name, decay in gauge.views:
         if name == view:
             return name, decay
+    if step_us is not None and view[:1].isdigit():
+        return f"window_{view}", Window(steps_in(view, step_us))
     raise InvalidParameter(
         f"Expected the name of a view, got {shown(view)}. Any decay can be decoded, but this name "
         f"is none of the published views. Use one of {shown([name for name, _ in gauge.views])}, "

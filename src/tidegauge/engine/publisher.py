@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.accounts import ledger_of, releases_in
-from tidegauge.engine.documents import documents, unit_sentence
+from tidegauge.engine.documents import documents, releases_in, unit_sentence
 from tidegauge.engine.files import folder, put, safe_name, writing
 from tidegauge.engine.releases import Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
@@ -123,7 +122,6 @@ class Publisher:
         self._supersede(len(spends))
         for name, content in documents(self._plan, spends).items():
             put(self.path / name, content)
-        put(self.path / "ledger.json", ledger_of(self._plan, spends))
         put(self.path / "plan.json", self._plan.canonical())
         for gauge in self._plan.gauges:
             folder(self._measurements(gauge.name))
@@ -222,7 +220,7 @@ class Publisher:
         if self._emit is not None:
             self._emit(table)
         about = self._about | {"level": str(view.gauge.mechanism.level)}
-        put(self._releases(view) / block_name(first), _parquet(table, about))
+        put(self._releases(view) / block_name(first), _parquet(table, about), named=False)
 
     def _put_measurement(self, gauge: str, block: Block) -> None:
         import polars as pl
@@ -244,7 +242,8 @@ class Publisher:
             "lattice_bits": str(strategy.lattice_bits),
             "sha256": measurement_sum(block.measured),
         }
-        put(self._measurements(gauge) / block_name(block.first), _parquet(table, about))
+        path = self._measurements(gauge) / block_name(block.first)
+        put(path, _parquet(table, about), named=False)
 
     def _refuse_another_plan(self) -> None:
         """Refuse a folder that holds another plan's numbers."""

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from tidegauge.engine.accounts import spend_of
+from tidegauge.engine.documents import spend_of
 from tidegauge.engine.interruptions import Interruptions
 from tidegauge.engine.mark import Mark, MarkFile
 from tidegauge.engine.publisher import Publisher

@@ -12,7 +12,16 @@ from pathlib import Path
 from tidegauge.engine.files import folder, writing
 from tidegauge.errors import Locked, StoreBehind, StoreMismatch, WriteFailed
 
-__all__ = ["FORMAT", "MODE", "check_format", "connect", "damaged", "digest", "speaking", "transaction"]
+__all__ = [
+    "FORMAT",
+    "MODE",
+    "check_format",
+    "connect",
+    "damaged",
+    "digest",
+    "speaking",
+    "transaction",
+]
 
 FORMAT = 1
 MODE = 0o600  # the store is private, and SQLite gives its other two files the same rights

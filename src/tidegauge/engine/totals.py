@@ -219,7 +219,9 @@ class _Reading:
         for gauge, total in zip(self._gauges, self._sums, strict=True):
             arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
             self._counters.update(gauge.counters)
-        return Totals(arrays, self._first, last, self._records, dict(self._counters), self._unit_state)
+        return Totals(
+            arrays, self._first, last, self._records, dict(self._counters), self._unit_state
+        )
 
     def _unit_state(self, step: int) -> State | None:
         """How many events of each id are used up when a step begins."""

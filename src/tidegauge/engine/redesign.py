@@ -1,16 +1,13 @@
-"""How good a view is: its noise over the least that any factorization mechanism could have."""
+"""What planning for a view would have given."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.plan.words import ratio_to_bound
 from tidegauge.privacy.guarantee import GaussianDP, PureDP
 from tidegauge.privacy.ledger import GaussianCost
 from tidegauge.strategies.decay import Decay
 
-__all__ = ["designed_for", "ratio_to_bound"]
+__all__ = ["designed_for"]
 
 
 def designed_for(plan: GaugePlan, decay: Decay) -> GaugePlan:
@@ -36,4 +33,4 @@ def designed_for(plan: GaugePlan, decay: Decay) -> GaugePlan:
         end=plan.end,
         level=plan.level,
     )
-    return replace(design(request), level=plan.level)
+    return design(request)

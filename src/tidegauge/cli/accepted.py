@@ -61,14 +61,15 @@ def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings, tuple[Pr
 
 def plan_file(plan: Plan, settings: Settings, folder: Path) -> bytes:
     """Return the bytes of a plan file in a folder: the plan, and settings that no hash covers."""
-    from tidegauge.plan.plan import canonical_bytes, parsed_json
+    from tidegauge.plan.canonical import canonical_bytes, parsed_json
 
     content: dict[str, Any] = parsed_json(plan.canonical())
     return canonical_bytes(content | {"settings": settings.data(folder)})
 
 
 def _of_plan_file(path: Path) -> tuple[Plan, Settings]:
-    from tidegauge.plan.plan import Plan, parsed_json
+    from tidegauge.plan.canonical import parsed_json
+    from tidegauge.plan.plan import Plan
     from tidegauge.plan.settings import Settings
 
     try:

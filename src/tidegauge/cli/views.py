@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -50,5 +49,4 @@ def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
         raise click.UsageError(
             f"{problem} Published views are {', '.join(folder.views(gauge))}."
         ) from None
-    opened = folder.view(gauge, found.decay, every=found.every)
-    return replace(opened, view=replace(opened.view, name=found.name))
+    return folder.view(gauge, found.decay, every=found.every).renamed(found.name)

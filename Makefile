@@ -21,7 +21,7 @@ run: setup       ## publish a year of real flights privately; ends with a table 
 grocery: setup   ## publish a year of supermarket baskets, protecting households
 	$(BIN)/python examples/grocery/prepare.py
 	$(BIN)/tidegauge run examples/grocery/grocery.yaml
-	$(BIN)/tidegauge plot examples/grocery/output/public --view window_7d -o examples/grocery/output/baskets.png
+	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png
 
 test: setup      ## run every test
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term

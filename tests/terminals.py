@@ -1,5 +1,6 @@
 """Running the command line as users do: in a process of its own, piped or on a terminal."""
 
+import contextlib
 import os
 import pty
 import subprocess
@@ -22,6 +23,19 @@ def tidegauge(*words, cwd=None, stdin=None, **changes):
         cwd=cwd, input=stdin, capture_output=True, text=True, env=environment(**changes),
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
+
+
+def in_process(*words, cwd=None, stdin=None, **changes):
+    """The same within this process: the program is loaded once."""
+    from click.testing import CliRunner
+
+    from tidegauge.cli.main import program
+
+    with contextlib.chdir(cwd or "."):
+        ended = CliRunner().invoke(program, [*map(str, words)], input=stdin, env=changes)
+    unforeseen = ended.exception
+    assert unforeseen is None or isinstance(unforeseen, SystemExit), unforeseen
+    return ended.exit_code, ended.stdout, ended.stderr
 
 
 def on_a_terminal(*words, cwd=None, **changes):

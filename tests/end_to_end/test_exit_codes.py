@@ -9,7 +9,8 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from terminals import environment, tidegauge
+from terminals import environment
+from terminals import in_process as tidegauge
 from visits import CONFIG, rows_of_visits, write_visits
 
 from tidegauge.cli.main import program
@@ -137,6 +138,7 @@ def test_78_a_store_of_another_plan(shop):
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_130_interrupted_and_run_again(shop, sign):
     config = CONFIG.replace("step: 1h", "step: 1s").replace("[step, running, 1d]", "[running]")
+    config = config.replace("end: 2025-01-13", "end: 2025-01-09")
     (shop / "visits.yaml").write_text(config)
     process = subprocess.Popen(
         [sys.executable, "-m", "tidegauge", "run", "visits.yaml"],

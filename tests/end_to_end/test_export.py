@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
-from terminals import tidegauge
+from terminals import in_process as tidegauge
 from visits import START, rows_of_visits, write_visits
 
 COLUMNS = [

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from terminals import environment, tidegauge
+from terminals import environment
+from terminals import in_process as tidegauge
 from visits import write_visits
 
 from tidegauge.cli.main import program

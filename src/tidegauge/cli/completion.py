@@ -46,8 +46,9 @@ def views(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 def _gauges(ctx: click.Context) -> dict[str, list[str]]:
     """Gauges and their views in the plan of the public folder; nothing where there is none."""
+    given = ctx.params.get("public") or next(iter(ctx.args), "")  # before an option is complete
     try:
-        text = (Path(ctx.params["public"]) / "plan.json").read_text(encoding="utf-8")
+        text = (Path(given) / "plan.json").read_text(encoding="utf-8")
         found = json.loads(text)["gauges"]
         return {one["name"]: [view[0] for view in one["views"]] for one in found}
     except (OSError, KeyError, TypeError, ValueError, IndexError):

@@ -14,6 +14,7 @@ from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Terminal
 from tidegauge.cli.views import only_gauge, opened_view
+from tidegauge.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
@@ -70,6 +71,11 @@ def plot(
     folder = PublicFolder(public)
     name = only_gauge(folder, gauge)
     opened = [opened_view(folder, name, view) for view in views or folder.views(name)]
+    if not len(opened[0].grains):
+        raise InvalidInput(
+            f"Expected published steps in {public}, got none. There is nothing to draw. Run the "
+            "config first."
+        )
     clock = folder.plan.clock
     stride = _stride(opened, clock)
     steps = np.arange(stride, len(opened[0].grains) + 1, stride)

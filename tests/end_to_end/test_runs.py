@@ -1,0 +1,175 @@
+"""Runs as operators meet them: grown files, later views, plan files, standard input, sinks."""
+
+import io
+import json
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+from terminals import in_process as tidegauge
+from visits import CONFIG, rows_of_visits, write_visits
+
+ROWS = rows_of_visits()
+
+
+def done(*words, cwd, **changes):
+    code, out, err = tidegauge(*words, cwd=cwd, **changes)
+    assert 0 == code, err
+    return out
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_grown_file_adds_steps_and_changes_nothing_that_was_published(shop):
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    before = files(shop / "public")
+    write_visits(shop, [*ROWS, *ROWS[:200]])  # more rows also for committed steps
+    done("run", "visits.yaml", cwd=shop)
+    after = files(shop / "public")
+    assert before == {name: after[name] for name in before}
+    assert len(before) < len(after)
+    done("run", "visits.yaml", cwd=shop)
+    assert after == files(shop / "public")
+
+
+def test_a_view_that_is_added_later_is_free_and_covers_all_steps(shop):
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    before = files(shop / "public" / "measurements")
+    ledger = (shop / "public" / "ledger.json").read_text()
+    (shop / "visits.yaml").write_text(CONFIG.replace("1d]", "1d, 2d]"))
+    done("run", "visits.yaml", cwd=shop)
+    after = files(shop / "public" / "measurements")
+    assert before == {name: after[name] for name in before}
+    old, new = json.loads(ledger), json.loads((shop / "public" / "ledger.json").read_text())
+    assert old["events"] == new["events"]
+    folder = shop / "public" / "releases" / "visits" / "window_2d"
+    table = pl.concat([pl.read_parquet(file) for file in sorted(folder.glob("*.parquet"))])
+    assert list(range(1, 169)) == table["step"].unique(maintain_order=True).to_list()
+
+
+def test_a_plan_file_runs_from_anywhere_and_is_published_as_approved(shop, tmp_path):
+    (tmp_path / "plans").mkdir()
+    out = done("plan", shop / "visits.yaml", "-o", "plans/plan.json", cwd=tmp_path)
+    digest = out.split()[-1]
+    done("run", "plans/plan.json", "--approved", digest, cwd=tmp_path)
+    published = (shop / "public" / "plan.json").read_bytes()
+    import hashlib
+
+    assert digest == "sha256:" + hashlib.sha256(published).hexdigest()
+    assert "settings" not in json.loads(published)
+    done("run", shop / "visits.yaml", "--approved", digest, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"neighboring_relation"', '"relation"'), ('"low":0', '"low":1'), ("{", "[")],
+)
+def test_a_plan_file_that_was_changed_is_refused(shop, old, new):
+    done("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
+    text = (shop / "plan.json").read_text()
+    changed = text.replace(old, new, 1)
+    if changed == text:
+        changed = text.replace('"relation"', '"relations"', 1)
+    (shop / "plan.json").write_text(changed)
+    code, out, err = tidegauge("run", "plan.json", cwd=shop)
+    assert (78, "") == (code, out)
+    assert "Expected" in err
+    assert not (shop / "public").exists()
+
+
+def test_the_published_plan_is_no_plan_file(shop):
+    done("run", "visits.yaml", cwd=shop)
+    code, out, err = tidegauge("run", "public/plan.json", cwd=shop)
+    assert (78, "") == (code, out)
+    assert "settings" in err
+
+
+def test_standard_input_is_read_as_json_lines(shop):
+    (shop / "visits.yaml").write_text(CONFIG.replace("[visits.csv]", '["-"]'))
+    lines = (dict(zip(("time", "shop"), row.split(","), strict=True)) for row in ROWS)
+    text = "\n".join(map(json.dumps, lines)) + "\nnot json\n"
+    out = done("run", "visits.yaml", "--json", cwd=shop, stdin=text)
+    told = json.loads(out)
+    assert (1, 168) == (told["first_step"], told["last_step"])
+    assert 9 == len(told["latest"])
+    status = json.loads(done("status", "visits.tidegauge", "--json", cwd=shop))
+    assert len(ROWS) + 1 == status["operator_only"]["counters"]["records"]
+
+
+def test_a_sink_on_standard_output_gets_json_lines_and_nothing_else(shop):
+    sink = 'sinks: [{jsonl: {path: "-", views: [running]}}]\n'
+    (shop / "visits.yaml").write_text(CONFIG + sink)
+    rows = [json.loads(line) for line in done("run", "visits.yaml", cwd=shop).splitlines()]
+    assert 168 * 3 == len(rows)
+    assert {"running"} == {row["view"] for row in rows}
+    assert "" == done("run", "visits.yaml", cwd=shop)
+
+
+def test_a_sink_in_a_file_holds_what_was_published(shop):
+    sinks = "sinks: [{csv: {path: all.csv}}, {parquet: {path: day.parquet, views: [window_1d]}}]\n"
+    (shop / "visits.yaml").write_text(CONFIG + sinks)
+    done("run", "visits.yaml", cwd=shop)
+    assert 3 * 168 * 3 == len(pl.read_csv(shop / "all.csv"))
+    day = pl.read_parquet(shop / "day.parquet")
+    assert 168 * 3 == len(day)
+    out = done("export", "public", "--view", "window_1d", "--format", "csv", cwd=shop)
+    assert pl.read_csv(io.StringIO(out))["value"].to_list() == day["value"].to_list()
+
+
+def test_nothing_is_published_before_it_is_over(shop):
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    start, end = now - timedelta(hours=5), now + timedelta(days=1)
+    config = CONFIG.replace("2025-01-06T00:00:00Z", f"{start:%Y-%m-%dT%H:%M:%SZ}")
+    config = config.replace("2025-01-13T00:00:00Z", f"{end:%Y-%m-%dT%H:%M:%SZ}")
+    (shop / "visits.yaml").write_text(config)
+    told = json.loads(done("run", "visits.yaml", "--json", cwd=shop))
+    assert told["last_step"] in (5, 6)  # six if an hour ended meanwhile
+
+
+@pytest.mark.parametrize("until", ["2025-01-08", "2025-01-08T00:00:00", "yesterday"])
+def test_until_needs_a_zone(shop, until):
+    code, out, err = tidegauge("run", "visits.yaml", "--until", until, cwd=shop)
+    assert (2, "") == (code, out)
+    assert "zone" in err
+
+
+def test_a_missing_column_is_told_before_anything_is_published(shop):
+    (shop / "visits.csv").write_text("when,shop\n2025-01-06T00:00:00Z,north\n")
+    code, out, err = tidegauge("run", "visits.yaml", cwd=shop)
+    assert (69, "") == (code, out)
+    assert "time" in err
+    assert "north" not in err
+    assert not list((shop / "public").rglob("*.parquet"))
+
+
+def test_an_empty_file_is_a_stream_of_empty_steps(shop):
+    (shop / "visits.csv").write_text("")
+    done("run", "visits.yaml", cwd=shop)
+    table = done("export", "public", "--view", "running", "--format", "csv", cwd=shop)
+    assert 168 * 3 + 1 == len(table.splitlines())
+
+
+def test_names_are_completed_from_the_public_folder(shop):
+    done("run", "visits.yaml", cwd=shop)
+
+    def completed(line):
+        out = done(
+            cwd=shop,
+            _TIDEGAUGE_COMPLETE="bash_complete",
+            COMP_WORDS=line,
+            COMP_CWORD=str(len(line.split(" ")) - 1),
+        )
+        return [one.partition(",")[2] for one in out.splitlines() if one]
+
+    assert ["visits"] == completed("tidegauge export public --gauge ")
+    assert ["running"] == completed("tidegauge export public --view r")
+    assert ["status", "schema"] == [
+        name for name in completed("tidegauge s") if name in ("status", "schema")
+    ]
+    assert [] == completed("tidegauge export nowhere --gauge ")

@@ -27,6 +27,7 @@ os.environ["POLARS_MAX_THREADS"] = "1"  # before anything imports it: its thread
 sys.path.insert(0, str(Path(__file__).parent))
 
 import stand
+
 from tidegauge.engine import run as running
 from tidegauge.engine import schema
 from tidegauge.errors import StoreBehind

@@ -12,7 +12,7 @@ each id; neither the number of rows nor their order matters for memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,10 @@ Int64 = NDArray[np.int64]
 State = dict[str, NDArray[np.int64]]
 
 
+def _no_state(_: int) -> State | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Totals:
     """What a source adds up to.
@@ -49,8 +53,9 @@ class Totals:
         last: The step after the last.
         records: Records seen, whatever became of them.
         counters: What was dropped and why; the operator's alone, no part of any release.
-        unit_state: How many events of each id are used up; private, to be stored with the
-            measurement. None unless an id is protected.
+        unit_state_at: Returns how many events of each id are used up when a step in
+            ``[first, last]`` begins; private, to be stored with the measurement of the steps
+            before. None unless an id is protected.
     """
 
     arrays: dict[str, Int64]
@@ -58,7 +63,7 @@ class Totals:
     last: int
     records: int
     counters: dict[str, int] = field(repr=False)
-    unit_state: State | None = field(default=None, repr=False)
+    unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
 
 
 def totals(
@@ -80,7 +85,8 @@ def totals(
             records, which is public there, but not beyond the clock's end.
         unit_key: At least 16 secret bytes, the same over the life of a store; ids are kept only
             as hashes under it. Needed if an id is protected.
-        unit_state: What the call for the steps before returned; None: no events are used up.
+        unit_state: What ``unit_state_at(first)`` of the call for the steps before returned; None:
+            no events are used up.
 
     Raises:
         SourceUnavailable: The source is away, cannot be read or lacks a column. Never because of
@@ -203,13 +209,20 @@ class _Reading:
         if last is None:
             last = max(self._first, self._records)
             last = last if clock.end is None else min(last, max(clock.end, self._first))
-        state = None
         if self._bounding is not None:
             self._sum(self._bounding.kept())
-            state = self._bounding.state(last)
             self._counters.update(self._bounding.counters)
         arrays = {}
         for gauge, total in zip(self._gauges, self._sums, strict=True):
             arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
             self._counters.update(gauge.counters)
-        return Totals(arrays, self._first, last, self._records, dict(self._counters), state)
+        return Totals(
+            arrays, self._first, last, self._records, dict(self._counters), self._unit_state
+        )
+
+    def _unit_state(self, step: int) -> State | None:
+        if self._bounding is None:
+            return None
+        clock = self._plan.clock
+        begins = step if clock.step_us is None else clock.start_us + step * clock.step_us
+        return self._bounding.state(step, begins)

@@ -15,7 +15,7 @@ from typing import Any
 from tidegauge.checks import shown
 from tidegauge.plan.problems import ConfigError, Problem
 
-__all__ = ["Document", "Scalar", "document_of", "read_text"]
+__all__ = ["Document", "Path_", "Scalar", "document_from", "document_of", "read_text"]
 
 _MOST_BYTES = 1 << 20
 _MOST_DEPTH = 20
@@ -158,8 +158,16 @@ def document_of(path: str) -> Document:
     Raises:
         ConfigError: It is no YAML that every reader would read alike.
     """
-    text = read_text(path, path)
-    document = Document(path, text.replace("\r\n", "\n").split("\n"))
+    return document_from(read_text(path, path), path)
+
+
+def document_from(text: str, file: str) -> Document:
+    """Return a text as plain values with places; ``file`` is what messages call it.
+
+    Raises:
+        ConfigError: It is no YAML that every reader would read alike.
+    """
+    document = Document(file, text.replace("\r\n", "\n").split("\n"))
     _Builder(document).read(text)
     if document.problems:
         raise ConfigError(document.sorted_problems())
@@ -301,6 +309,8 @@ class _Builder:
                 key = str(self._keys[-1])
                 self._keys[-1] = None
                 path = (*parent, key)
+                if isinstance(value, Scalar) and not value and not value.quoted:
+                    place = self._document.keys[path]  # nothing has no place of its own
                 collection.setdefault(key, value)
             else:
                 path = (*parent, len(collection))

@@ -26,7 +26,7 @@ UNITS = {
 }
 """Microseconds in each unit."""
 
-_PART = re.compile(r"([0-9]{1,18})(us|ms|s|m|h|d|w)")
+_PART = re.compile(r"([0-9]{1,19})(us|ms|s|m|h|d|w)")
 _DURATION = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 _CALENDAR = re.compile(r"[0-9]+\s*(mo|q|y|months?|quarters?|years?)", re.ASCII)
 _ONE = timedelta(microseconds=1)

@@ -30,8 +30,21 @@ __all__ = [
 ]
 
 RESERVED = frozenset(
-    "gauge view cell step step_start step_end value noise_std lower upper level complete "
-    "reason".split()
+    [
+        "gauge",
+        "view",
+        "cell",
+        "step",
+        "step_start",
+        "step_end",
+        "value",
+        "noise_std",
+        "lower",
+        "upper",
+        "level",
+        "complete",
+        "reason",
+    ]
 )
 """Columns of a release; a ``by`` column stands beside them under its own name."""
 

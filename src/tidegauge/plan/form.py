@@ -60,6 +60,11 @@ class View:
     every: int = 1
 
 
+def _context(info: ValidationInfo) -> Context:
+    assert isinstance(info.context, Context)
+    return info.context
+
+
 def refusal(message: str, inside: int = 0) -> PydanticCustomError:
     """Return a problem that pydantic collects with all others, in our words."""
     return PydanticCustomError("config", "{message}", {"message": message, "inside": inside})
@@ -69,7 +74,7 @@ def _read(function: Callable[..., Any], *, steps: bool = False) -> Callable[...,
     """A reader of one value whose refusals pydantic collects."""
 
     def read(value: Any, info: ValidationInfo) -> Any:
-        arguments = (info.context.step_us,) if steps else ()
+        arguments = (_context(info).step_us,) if steps else ()
         try:
             return function(value, *arguments)
         except PredicateError as error:
@@ -104,7 +109,7 @@ def _zone(value: Any) -> str:
     zone = fields.text(value)
     try:
         ZoneInfo(zone)
-    except (OSError, ValueError):  # also for what is no name at all
+    except (OSError, ValueError, KeyError):  # also for what is no name at all
         raise refusal(
             f"Expected the name of a time zone, got {zone!r}. Stamps could not be read. "
             "Write one such as UTC or America/New_York."
@@ -158,7 +163,7 @@ class IdForm(_Strict):
 
     id: Text = Field(description="Column with the id; rows without one are dropped")
     max_contributions: Count = Field(description="Most events of one id, over all gauges")
-    per: Annotated[str | int, _scalar(_per, str, steps=True)] = Field(
+    per: Annotated[str | int, _scalar(_per, str | int, steps=True)] = Field(
         description="lifetime (of the store), or a duration: each period is protected by itself"
     )
 
@@ -202,6 +207,9 @@ class CountForm(_Strict):
     )
 
 
+_EVERY_ROW = CountForm.model_validate({})
+
+
 class SumForm(_Strict):
     """A sum of one column."""
 
@@ -238,18 +246,18 @@ def _values(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationI
 class ViewForm(_Strict):
     """A view that needs more than one word."""
 
-    window: Annotated[Scalar | None, _scalar(lambda value: value, str)] = None
-    half_life: Annotated[Scalar | None, _scalar(lambda value: value, str)] = None
+    window: Annotated[Scalar | None, _scalar(lambda value: value, str | int)] = None
+    half_life: Annotated[Scalar | None, _scalar(lambda value: value, str | float)] = None
     factor: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
     polynomial: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
-    every: Annotated[int | None, _scalar(fields.length, str, steps=True)] = Field(
+    every: Annotated[int | None, _scalar(fields.length, str | int, steps=True)] = Field(
         None, description="Published at every such step only, counted from the start"
     )
 
 
 def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> View:
     """Read a view written in one word, or as a mapping."""
-    context = info.context
+    context = _context(info)
     try:
         if isinstance(value, Scalar):
             return View(*fields.simple_decay(value, context.step_us))
@@ -274,7 +282,7 @@ def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInf
     return View(name, decay, form.every or 1)
 
 
-AnyView = Annotated[ViewForm, WrapValidator(_view, json_schema_input_type=str | ViewForm)]
+AnyView = Annotated[ViewForm, WrapValidator(_view, json_schema_input_type=str | int | ViewForm)]
 _NAMED_VIEWS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, AnyView])
 _VALUES: TypeAdapter[list[str]] = TypeAdapter(list[Annotated[str, _scalar(fields.cell_value, str)]])
 
@@ -289,10 +297,15 @@ def _views(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationIn
     return handler(value)
 
 
+def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Read ``count:`` without a condition."""
+    return _EVERY_ROW if isinstance(value, Scalar) and value.empty else handler(value)
+
+
 class GaugeForm(_Strict):
     """One gauge."""
 
-    count: Annotated[CountForm | None, WrapValidator(lambda v, h: _bare(v, h))] = None
+    count: Annotated[CountForm | None, WrapValidator(_bare)] = None
     sum: SumForm | None = None
     by: dict[
         Key,
@@ -310,15 +323,10 @@ class GaugeForm(_Strict):
     max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
 
 
-def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Read ``count:`` without a condition."""
-    return CountForm() if isinstance(value, Scalar) and value.empty else handler(value)
-
-
 def _gauge(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """Read ``name: count``."""
     if isinstance(value, Scalar) and value == "count":
-        return GaugeForm(count=CountForm())
+        return GaugeForm.model_validate({"count": _EVERY_ROW})
     return handler(value)
 
 
@@ -381,7 +389,10 @@ class ConfigForm(_Strict):
     )
     privacy: PrivacyForm
     gauges: dict[
-        Key, Annotated[GaugeForm, WrapValidator(_gauge, json_schema_input_type=str | GaugeForm)]
+        Key,
+        Annotated[
+            GaugeForm, WrapValidator(_gauge, json_schema_input_type=Literal["count"] | GaugeForm)
+        ],
     ]
     about: AboutForm = Field(default_factory=AboutForm)
     store: Text | None = Field(None, description="Private state")

@@ -14,8 +14,9 @@ from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.design import design, worst_ratio
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
-from tidegauge.plan.config import Config, GaugeConfig
-from tidegauge.plan.plan import Plan, PlannedGauge, count_cells, neighbors_of
+from tidegauge.plan.declared import Config, GaugeConfig
+from tidegauge.plan.parts import PlannedGauge, count_cells, neighbors_of
+from tidegauge.plan.plan import Plan
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
 from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
@@ -105,7 +106,7 @@ def _designed(gauge: GaugeConfig, request: Request) -> GaugePlan:
 def _scores(
     gauges: Sequence[GaugeConfig], requests: Sequence[Request], plans: Sequence[GaugePlan]
 ) -> Iterator[float]:
-    """Ratios to the lower bounds, with the declared weights taken out: noise falls as their root."""
+    """Ratios to the lower bounds with the weights taken out: noise falls as their root."""
     for gauge, request, plan in zip(gauges, requests, plans, strict=True):
         yield worst_ratio(request, plan) * sqrt(gauge.budget_weight) / request.neighbors.largest
 

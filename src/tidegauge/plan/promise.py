@@ -25,7 +25,7 @@ from tidegauge.plan.words import (
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP, rounded_up
 from tidegauge.privacy.statement import fact_of, privacy_statement
-from tidegauge.privacy.unit import NeighboringRelation
+from tidegauge.strategies.decay import Decay
 
 __all__ = ["assumptions", "declared", "ledger_data", "odds", "privacy_data", "privacy_text"]
 
@@ -51,7 +51,9 @@ def assumptions(plan: Plan) -> tuple[str, ...]:
         "The plan is run once. A second release of the same data spends again (ledger.json).",
     ]
     if plan.unit is not None:
-        found.append(f"Column {plan.unit.column} tells the ids apart; rows without one are left out.")
+        found.append(
+            f"Column {plan.unit.column} tells the ids apart; rows without one are left out."
+        )
     return tuple(found)
 
 
@@ -150,15 +152,21 @@ def _mechanism(plan: Plan, gauge: PlannedGauge) -> str:
         f"epsilon = {rounded_up(cost.epsilon)}"
     )  # fmt: skip
     scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
-    views = "; ".join(
-        f"{name} ({view_in_words(decay, plan.clock.step_us)})" for name, decay in gauge.views
-    )
+    views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
+    number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     return (
-        f"the {what}{by} ({len(gauge.cells):,} cells), as {mechanism.measures}, with "
+        f"the {what}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
         f"Published: {views}."
     )
+
+
+def _published(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> str:
+    """A view's name and what it is."""
+    every, step_us = gauge.every_of(name), plan.clock.step_us
+    aligned = f", every {length_in_words(every, step_us)}" if every > 1 else ""
+    return f"{name} ({view_in_words(decay, step_us)}{aligned})"
 
 
 def privacy_text(plan: Plan, errata: Sequence[str] = ()) -> str:
@@ -241,8 +249,9 @@ def _guarantee(plan: Plan) -> dict[str, str]:
 def ledger_data(plan: Plan, releases: int = 1) -> dict[str, Any]:
     """Return ledger.json: every charge in dp_accounting's terms.
 
-    ``events`` is what ``dp_accounting.dp_event.DpEvent.from_named_tuple`` reads: an accountant for
-    the neighboring relation given here recomputes epsilon from it.
+    ``events`` is what ``dp_accounting.dp_event.DpEvent.from_named_tuple`` reads. Noise multipliers
+    are relative to all that the plan's own neighboring relation can move, so an accountant has to
+    be asked for ``accountant_relation``: for REPLACE_ONE it would double that distance again.
 
     Args:
         plan: The accepted plan.
@@ -256,7 +265,6 @@ def ledger_data(plan: Plan, releases: int = 1) -> dict[str, Any]:
     ]
     events = ledger.events()
     events["events"] = events["events"] * releases
-    added = plan.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     return {
         "tidegauge_ledger": 1,
         "plan": plan.sha256,
@@ -265,7 +273,8 @@ def ledger_data(plan: Plan, releases: int = 1) -> dict[str, Any]:
         "currency": ledger.currency.value if ledger.currency else None,
         "charges": charges,
         "within_guarantee": releases == 1,
-        "neighboring_relation": "ADD_OR_REMOVE_ONE" if added else "REPLACE_ONE",
+        "neighboring_relation": plan.relation.value,
+        "accountant_relation": "ADD_OR_REMOVE_ONE",
         "events": events,
         "epsilon": rounded_up(epsilon_of(plan), 9) if releases == 1 else None,
         "delta": rounded_up(delta_of(plan), 9) if delta_of(plan) else "0",

@@ -108,7 +108,8 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
     least = grain * math.ceil(half / float(grain))
     number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
     what = "count" if gauge.kind == "count" else f"sum of {gauge.column}"
-    return f"the smallest {what} {span_in_words(decay, plan.clock.step_us)} that stands out is {number}"
+    span = span_in_words(decay, plan.clock.step_us)
+    return f"the smallest {what} {span} that stands out is {number}"
 
 
 def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
@@ -229,5 +230,3 @@ def span_in_words(decay: Decay, step_us: int | None) -> str:
             return f"with a half-life of {length_in_words(Fraction(half_life), step_us)}"
         case _:
             return "with decaying weights"
-
-

@@ -98,9 +98,7 @@ def privacy_statement(
     return "\n\n".join(sections) + "\n"
 
 
-def fact_of(
-    unit: PrivacyUnit, relation: NeighboringRelation, period: str | None = None
-) -> str:
+def fact_of(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None = None) -> str:
     """What a reader may try to learn about one protected unit."""
     added = relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     if isinstance(unit, Contributions):

@@ -45,7 +45,7 @@ def gauge(name="departures", **changes):
     return PlannedGauge(name=name, **(fields | changes))
 
 
-def plan(*gauges, time="time", format="iso", timezone=None, unit=None, end=24, step=HOUR):
+def plan(*gauges, time="time", form="iso", timezone=None, unit=None, end=24, step=HOUR):
     """A plan of hourly steps from 2013 on; ``step=None``: each record is a step."""
-    column = None if step is None else TimeColumn(time, timezone, format)
+    column = None if step is None else TimeColumn(time, timezone, form)
     return ReadingPlan(Clock(START, step, end), column, unit, gauges or (gauge(),))

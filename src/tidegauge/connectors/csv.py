@@ -84,8 +84,11 @@ def places(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[in
 
 def _header(path: Path, block: Block) -> list[str]:
     if block.readable[0]:
-        fields = next(csv.reader([block.record(0).decode()]))
-        if len(fields) <= _MOST_COLUMNS:
+        try:
+            fields = next(csv.reader([block.record(0).decode()], strict=True))
+        except csv.Error:
+            fields = []
+        if 0 < len(fields) <= _MOST_COLUMNS:
             return fields
     raise SourceUnavailable(
         f"Expected the first line of {path.name} to name the columns, got none that can be read. "
@@ -122,9 +125,12 @@ class _Parser:
     def _well_formed(self, block: Block) -> NDArray[np.bool_]:
         """Which records have as many fields as the header, and quotes around whole fields only."""
         array = np.frombuffer(block.data, np.uint8)
-        good = block.readable & (_within(array, _COMMA, block) == self._fields - 1)
+        good: NDArray[np.bool_] = block.readable & (
+            _within(array, _COMMA, block) == self._fields - 1
+        )
         if b'"' in block.data:
-            for number in np.flatnonzero(block.readable & (_within(array, _QUOTE, block) > 0)):
+            quoted = block.readable & (_within(array, _QUOTE, block) > 0)
+            for number in np.flatnonzero(quoted).tolist():
                 good[number] = self._quoted.fullmatch(block.record(number)) is not None
         return good
 
@@ -143,7 +149,7 @@ class _Parser:
         half = len(taken) // 2
         frames, masks = [], []
         for part in (taken[:half], taken[half:]):
-            text = b"".join(block.record(number) + b"\n" for number in part)
+            text = b"".join(block.record(number) + b"\n" for number in part.tolist())
             frame, mask = self._parsed(text, block, part)
             frames.append(frame)
             masks.append(mask)

@@ -5,8 +5,9 @@ row one of nulls, if
 
 * it is longer than 1 MiB,
 * it is not UTF-8, or holds U+FFFD, which decoders write where bytes were not UTF-8,
-* it is the last of a CSV file that is not compressed and has no newline: it may be half written,
-  and counting it now and its other half later would count one event twice.
+* it is the last of a CSV file and has no newline: it may be half written, and counting it once now
+  and once when it is whole would count one event twice. (In a ``.zst`` file that cannot be seen; so
+  it has to be whole when it is read.)
 
 A byte order mark at the beginning is left out. A compressed file that ends too early, or is not
 what its name says, is an unavailable source.
@@ -14,19 +15,21 @@ what its name says, is an unavailable source.
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.errors import SourceUnavailable
 
-__all__ = ["LONGEST", "Block", "blocks", "blocks_of"]
+__all__ = ["LONGEST", "Block", "Bytes", "blocks", "blocks_of"]
 
 LONGEST = 1 << 20
 """Most bytes of a record."""
@@ -37,6 +40,13 @@ _BAD = b"\xff"  # stands for a record that cannot be read: no UTF-8 begins with 
 _REPLACED = b"\xef\xbf\xbd"
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE, _QUOTE = 10, 34
+
+
+class Bytes(Protocol):
+    """Anything that bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most ``size`` bytes, none at the end."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,14 @@ class Block:
 
     def record(self, number: int) -> bytes:
         """Return the bytes of one record without its newline."""
-        return self.data[self.starts[number] : self.ends[number]]
+        return self.data[int(self.starts[number]) : int(self.ends[number])]
 
 
 def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
-    """Yield the records of a file, by the end of its name plain, ``.gz`` or ``.zst``.
+    """Yield the records of a file; the end of its name tells how it is compressed.
 
     Args:
-        path: The file.
+        path: The file, plain or ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
         half: Whether a last record without newline is unreadable.
         quotes: Whether a newline between double quotes belongs to the record.
 
@@ -72,24 +82,33 @@ def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
         SourceUnavailable: The file is away or cannot be decompressed.
     """
     try:
-        if path.suffix == ".zst":
+        packed = path.suffix.lower()
+        if packed == ".zst":
             yield from _cut(_zst(path), half=False, quotes=quotes)
-        elif path.suffix == ".gz":
-            with gzip.open(path) as stream:
-                yield from blocks_of(stream, half=False, quotes=quotes)
-        else:
-            with path.open("rb") as stream:
-                yield from blocks_of(stream, half=half, quotes=quotes)
-    except (OSError, EOFError, zlib.error):
+            return
+        with _OPENED.get(packed, _plain)(path) as stream:
+            yield from blocks_of(stream, half=half, quotes=quotes)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
         raise SourceUnavailable(
             f"Expected a readable file, got {path.name}, which is away or damaged. Nothing was "
             "measured. Bring it back whole, with permission to read it."
         ) from None
 
 
-def blocks_of(stream: IO[bytes], *, half: bool, quotes: bool = False) -> Iterator[Block]:
+def blocks_of(stream: Bytes, *, half: bool, quotes: bool = False) -> Iterator[Block]:
     """Yield the records of a stream of bytes; the arguments are those of :func:`blocks`."""
     yield from _cut(iter(lambda: stream.read(_SIZE), b""), half=half, quotes=quotes)
+
+
+def _plain(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+_OPENED: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 
 
 def _zst(path: Path) -> Iterator[bytes]:
@@ -134,9 +153,9 @@ def _cut(chunks: Iterator[bytes], *, half: bool, quotes: bool) -> Iterator[Block
             rest, skipping = b"", True
         if cut:
             yield _block(data[:cut], quotes)
-    if skipping:
-        rest = _BAD
-    elif rest and half:
+    if rest == b"\r":
+        rest = b""
+    if skipping or (rest and half):
         rest = _BAD
     if rest:
         yield _block(rest + b"\n", quotes)

@@ -113,6 +113,11 @@ class Bounding:
         if self._waiting >= max(_PENDING, self._kept.shape[1]):
             self._merge()
 
+    @property
+    def rows(self) -> int:
+        """Rows held in memory."""
+        return int(self._kept.shape[1]) + self._waiting
+
     def _period(self, steps: Int64) -> Int64:
         if self._unit.per == "lifetime":
             return np.zeros_like(steps)
@@ -160,25 +165,25 @@ class Bounding:
         for at in range(self._gauges):
             yield events[_GAUGES + 2 * at], events[_GAUGES + 2 * at + 1]
 
-    def state(self, last: int, stamp: int) -> dict[str, Int64]:
-        """Return how many events of each id are used up when step ``last`` begins.
+    def state(self, step: int, stamp: int) -> dict[str, Int64]:
+        """Return how many events of each id are used up when a step begins.
 
         Args:
-            last: A step, at most the one after the last that was added.
+            step: At most the step after the last that was added.
             stamp: The place in time at which it begins.
 
         Returns:
             ``ids`` int64[n, 2] (hashes), ``counts`` and ``period`` int64[n]; sorted by hash.
         """
         self._merge()
-        period = self._period(np.array([last]))[0]
+        period = self._period(np.array([step]))[0]
         before = (self._kept[_PERIOD] == period) & (self._kept[_STAMP] < stamp)
-        table = self._kept[:, before]
-        ids = np.ascontiguousarray(table[: _LOW + 1].T)
-        unique, places = np.unique(ids, axis=0, return_inverse=True)
-        counts = np.zeros(len(unique), np.int64)
-        np.add.at(counts, places.reshape(-1), table[_WEIGHT])
-        return {"ids": unique, "counts": counts, "period": np.full(len(unique), period)}
+        table = self._kept[: _WEIGHT + 1, before]  # sorted by hash
+        new = (table[: _LOW + 1, 1:] != table[: _LOW + 1, :-1]).any(axis=0)
+        heads = np.flatnonzero(np.concatenate([[True], new])[: table.shape[1]])
+        counts = np.add.reduceat(table[_WEIGHT], heads) if len(heads) else heads
+        ids = np.ascontiguousarray(table[: _LOW + 1, heads].T)
+        return {"ids": ids, "counts": counts, "period": np.full(len(heads), period)}
 
 
 def _mixed(columns: Int64) -> Int64:

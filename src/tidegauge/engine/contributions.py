@@ -54,7 +54,7 @@ class Contributor:
 
         Args:
             frame: The rows.
-            steps: Each row's step, from the first that is asked for; shape (rows,).
+            steps: Each row's step, from step 0; shape (rows,).
 
         Returns:
             int64 of shape (rows,), -1 where the row adds nothing, and grains; None: 1 each.
@@ -119,8 +119,6 @@ def _holds(frame: pl.DataFrame, predicate: pl.Expr) -> Bool:
         half = frame.height // 2
         parts = (_holds(frame.head(half), predicate), _holds(frame.tail(-half), predicate))
         return np.concatenate(parts)
-    if len(held) != frame.height:  # a predicate of literals alone
-        held = held.new_from_index(0, frame.height)
     result: Bool = held.fill_null(False).to_numpy()
     return result
 
@@ -165,8 +163,10 @@ def _check_time(part: str, column: str, kind: Any, plan: Plan) -> None:
 
 
 def _check_plain(part: str, column: str, kind: Any) -> None:
-    if kind.is_nested():
-        raise _wrong(part, column, "text or single values", kind)
+    import polars as pl
+
+    if not (_is_text(kind) or kind.is_numeric() or kind in (pl.Boolean, pl.Binary)):
+        raise _wrong(part, column, "text, numbers or truth values", kind)
 
 
 def _is_text(kind: Any) -> bool:

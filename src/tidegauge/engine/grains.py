@@ -1,7 +1,8 @@
 r"""Values of events as whole grains, exactly.
 
-A value :math:`v` at a grain of :math:`g` contributes :math:`\min(\max(\mathrm{round}(v / g), l), h)`
-grains: rounded half to even, then cut off at the declared range. Text is read as the decimal that
+A value :math:`v` at a grain of :math:`g` contributes
+:math:`\min(\max(\mathrm{round}(v / g), l), h)` grains: rounded half to even, then cut off at the
+declared range. Text is read as the decimal that
 it writes, a float as its shortest decimal form, so that 0.1 is one tenth in every format. Doubles
 decide all but the values near a tie; those are decided by rational arithmetic.
 """

@@ -12,7 +12,7 @@ each id; neither the number of rows nor their order matters for memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import integer
+from tidegauge.engine.accumulator import MOST, Accumulator
 from tidegauge.engine.bounding import Bounding
-from tidegauge.engine.clock import stamps, steps
+from tidegauge.engine.clock import steps
 from tidegauge.engine.contributions import Contributor, check_types
 from tidegauge.engine.source import UNREADABLE, Source
+from tidegauge.engine.stamps import stamps
 from tidegauge.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -31,18 +33,14 @@ if TYPE_CHECKING:
 
     from tidegauge.plan.plan import Plan
 
-__all__ = ["Accumulator", "Totals", "totals"]
+__all__ = ["Totals", "totals"]
 
 Int64 = NDArray[np.int64]
 State = dict[str, NDArray[np.int64]]
 
-_MOST = 1 << 62  # a total is cut off here; no gauge's max_per_step lies beyond
-_DIGIT = 40  # bits of the lower half of a wide total
-_MOST_ROWS = 1 << 20  # added at once: with contributions up to 2^40, that is below 2^60
 
-
-def _no_state(step: int) -> None:
-    """No id is protected."""
+def _no_state(_: int) -> State | None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,9 @@ class Totals:
         last: The step after the last.
         records: Records seen, whatever became of them.
         counters: What was dropped and why; the operator's alone, no part of any release.
-        unit_state_at: How many events of each id are used up when a step begins; private, to be
-            stored with the measurement of the steps before. None unless an id is protected.
+        unit_state_at: Returns how many events of each id are used up when a step in
+            ``[first, last]`` begins; private, to be stored with the measurement of the steps
+            before. None unless an id is protected.
     """
 
     arrays: dict[str, Int64]
@@ -86,7 +85,8 @@ def totals(
             records, which is public there, but not beyond the clock's end.
         unit_key: At least 16 secret bytes, the same over the life of a store; ids are kept only
             as hashes under it. Needed if an id is protected.
-        unit_state: What the call for the steps before returned; None: no events are used up.
+        unit_state: What ``unit_state_at(first)`` of the call for the steps before returned; None:
+            no events are used up.
 
     Raises:
         SourceUnavailable: The source is away, cannot be read or lacks a column. Never because of
@@ -107,9 +107,9 @@ def _check_range(plan: Plan, first: int, last: int | None) -> None:
             "Expected the step after the last, got None. The end of a clock never comes from the "
             "rows. Give the declared end, or the steps until now."
         )
-    integer("first", first, low=0, high=_MOST)
+    integer("first", first, low=0, high=MOST)
     if last is not None:
-        integer("last", last, low=first, high=_MOST if plan.clock.end is None else plan.clock.end)
+        integer("last", last, low=first, high=MOST if plan.clock.end is None else plan.clock.end)
 
 
 class _Reading:
@@ -160,13 +160,16 @@ class _Reading:
             step, order = step[inside], order[inside]
         if frame.height == 0:
             return
-        parts = [gauge.contributions(frame, step - self._first) for gauge in self._gauges]
+        parts = [gauge.contributions(frame, step) for gauge in self._gauges]
         if self._bounding is not None:
             assert self._plan.unit is not None
             self._bounding.add(frame[self._plan.unit.column], step, order, parts)
             return
-        for total, (keys, amounts) in zip(self._sums, parts, strict=True):
-            total.add(keys, amounts)
+        self._sum(parts)
+
+    def _sum(self, parts: Iterable[tuple[Int64, Int64 | None]]) -> None:
+        for total, gauge, (keys, amounts) in zip(self._sums, self._gauges, parts, strict=True):
+            total.add(keys - self._first * gauge.cells, amounts)
 
     def _placed(
         self, frame: pl.DataFrame, known: NDArray[np.bool_], start: int
@@ -207,8 +210,7 @@ class _Reading:
             last = max(self._first, self._records)
             last = last if clock.end is None else min(last, max(clock.end, self._first))
         if self._bounding is not None:
-            for total, (keys, amounts) in zip(self._sums, self._bounding.kept(), strict=True):
-                total.add(keys, amounts)
+            self._sum(self._bounding.kept())
             self._counters.update(self._bounding.counters)
         arrays = {}
         for gauge, total in zip(self._gauges, self._sums, strict=True):
@@ -219,77 +221,8 @@ class _Reading:
         )
 
     def _unit_state(self, step: int) -> State | None:
-        """How many events of each id are used up when a step begins."""
         if self._bounding is None:
             return None
         clock = self._plan.clock
         begins = step if clock.step_us is None else clock.start_us + step * clock.step_us
         return self._bounding.state(step, begins)
-
-
-class Accumulator:
-    """Exact sums of any number of contributions: int64, with a second half once that could wrap.
-
-    Args:
-        largest: No contribution is larger in size.
-
-    Examples:
-        >>> total = Accumulator(1)
-        >>> total.grow(2)
-        >>> total.add(np.array([0, 1, 1]), None)
-        >>> total.result().tolist()
-        [1, 2]
-    """
-
-    def __init__(self, largest: int) -> None:
-        self._largest = largest
-        self._low = np.zeros(0, np.int64)
-        self._high: Int64 | None = None
-        self._reached = 0  # no entry of the lower half can be larger in size
-
-    def grow(self, size: int) -> None:
-        """Make room for ``size`` sums, the added ones 0."""
-        if size > len(self._low):
-            room = max(size, 2 * len(self._low) if len(self._low) else size)
-            self._low = _longer(self._low, room)
-            if self._high is not None:
-                self._high = _longer(self._high, room)
-        self._size = size
-
-    def add(self, keys: Int64, amounts: Int64 | None) -> None:
-        """Add amounts, or 1 if None, to the sums at ``keys``; negative keys are left out."""
-        taking = keys >= 0
-        if not taking.all():
-            keys = keys[taking]
-            amounts = None if amounts is None else amounts[taking]
-        for start in range(0, len(keys), _MOST_ROWS):
-            part = slice(start, start + _MOST_ROWS)
-            reach = self._largest * len(keys[part])
-            if self._reached + reach > _MOST:
-                self._carry()
-            self._reached += reach
-            np.add.at(self._low, keys[part], 1 if amounts is None else amounts[part])
-
-    def _carry(self) -> None:
-        if self._high is None:
-            self._high = np.zeros_like(self._low)
-        self._high += self._low >> _DIGIT
-        self._low &= (1 << _DIGIT) - 1
-        self._reached = 1 << _DIGIT
-
-    def result(self) -> Int64:
-        """Return the sums, cut off at 2^62 in size: a completed total may be clamped."""
-        low = self._low[: self._size]
-        if self._high is None:
-            return np.clip(low, -_MOST, _MOST, out=low)
-        self._carry()
-        high, low = self._high[: self._size], self._low[: self._size]
-        top = _MOST >> _DIGIT
-        inside = np.clip(high, -top, top) << _DIGIT
-        return np.where(high >= top, _MOST, np.where(high < -top, -_MOST, inside + low))
-
-
-def _longer(array: Int64, size: int) -> Int64:
-    result = np.zeros(size, np.int64)
-    result[: len(array)] = array
-    return result

@@ -9,7 +9,7 @@
     ├── UnsupportedCombination          no proven mechanism for this combination
     ├── StreamEnded                     the stream's declared end is reached
     ├── LiveState (TypeError)           a live gauge was copied, pickled, forked or interrupted
-    ├── SourceUnavailable               bring the source back, or name its columns
+    ├── SourceUnavailable               bring the source back, or correct its columns
     ├── StoreMismatch                   the store or public folder belongs to another plan
     ├── StoreBehind                     older than what was published, or damaged; never retry
     ├── Locked                          another process writes; retry later

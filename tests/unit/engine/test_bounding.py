@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import gauge, plan
@@ -172,3 +173,28 @@ def test_memory_follows_the_ids_and_not_the_rows():
     ((keys, amounts),) = kept.kept()
     assert (150, 150) == (len(keys), int(amounts.sum()))
     assert 150 == kept.rows
+
+
+def test_counts_beyond_the_bound_stay_used_up():
+    state = {"ids": np.array([[1, 2]]), "counts": np.array([9]), "period": np.array([0])}
+    kept = Bounding(IdUnit("id", 3, "lifetime"), 1, KEY, state)
+    kept.add(pl.Series(["u"]), np.array([5]), np.array([5]), [(np.array([5]), None)])
+    got = kept.state(6, 6)
+    assert [1, 9] == sorted(got["counts"].tolist())
+
+
+@pytest.mark.parametrize("per", ["lifetime", 2])
+def test_ids_that_share_a_word_of_their_hash_share_no_bound(monkeypatch, per):
+    rows = [(at(hour), unit, "a") for hour in range(6) for unit in "uvwxyz"]
+    expected = read(frame_of(rows), k=2, per=per, last=6)
+    hashed = Bounding._hashed
+
+    def colliding(self, ids, wanted):
+        high, low, known = hashed(self, ids, wanted)
+        return np.full_like(high, 7), low, known
+
+    monkeypatch.setattr(Bounding, "_hashed", colliding)
+    got = read(frame_of(rows), k=2, per=per, last=6)
+    assert expected.arrays["all"].tolist() == got.arrays["all"].tolist()
+    counts = expected.unit_state_at(3)["counts"].tolist()
+    assert counts == got.unit_state_at(3)["counts"].tolist()

@@ -27,14 +27,14 @@ os.environ["POLARS_MAX_THREADS"] = "1"  # before anything imports it: its thread
 sys.path.insert(0, str(Path(__file__).parent))
 
 import stand
+
 from tidegauge.engine import run as running
 from tidegauge.engine import schema
 from tidegauge.errors import StoreBehind
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.reading import Reading
 
-PLAN = stand.plan_of(end=30, pure=sys.argv[2] == "pure")
-running._LANES = 10 * 4  # three blocks
+PLAN = stand.plan_of(end=30, pure="pure" in sys.argv)
 
 
 class Points:
@@ -169,6 +169,7 @@ def first_block(place):
 
 
 def main(root, mode, stride):
+    running._LANES = 10 * 4  # three blocks
     warm_up()
     if mode == "mutant":
         running._Work._publish = late_mark

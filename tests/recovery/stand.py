@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from datetime import UTC
+from datetime import datetime as _datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,6 +27,11 @@ START = 1_356_998_400_000_000  # 2013-01-01T00:00:00Z
 KINDS = ("AA", "B6", "UA")
 VIEWS = (("step", Step()), ("running", Running()), ("day", Window(24)), ("daily", Window(24)),
          ("recent", Exponential(half_life=12)))  # fmt: skip
+
+
+def datetime(*parts):
+    """A moment in UTC."""
+    return _datetime(*parts, tzinfo=UTC)
 
 
 def plan_of(*, end=48, pure=False, views=VIEWS, cells=KINDS, start=START, gauges=("flights",)):

@@ -19,7 +19,7 @@ __all__ = ["KINDS", "STANDARD_INPUT", "Files", "kind_of"]
 
 STANDARD_INPUT = "-"
 KINDS = ("csv", "jsonl", "parquet")
-_COMPRESSED = (".gz", ".zst")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def kind_of(name: str) -> str | None:
@@ -29,11 +29,13 @@ def kind_of(name: str) -> str | None:
         >>> kind_of("2013/flights.csv.gz"), kind_of("flights.xlsx")
         ('csv', None)
     """
-    for end in _COMPRESSED:
-        if name.endswith(end) and not name.removesuffix(end).endswith(".parquet"):
-            name = name.removesuffix(end)
-    kind = name.rpartition(".")[2]
-    return kind if "." in name and kind in KINDS else None
+    name = name.lower()
+    packed = name.endswith(_COMPRESSED)
+    if packed:
+        name = name.rpartition(".")[0]
+    kind = name.rpartition(".")[2].replace("ndjson", "jsonl")
+    known = "." in name and kind in KINDS and not (packed and kind == "parquet")
+    return kind if known else None
 
 
 class Files(Source):
@@ -44,8 +46,8 @@ class Files(Source):
 
     Args:
         patterns: Paths and globs (``**`` for any depth) of ``.csv``, ``.jsonl`` and ``.parquet``
-            files, the first two perhaps compressed (``.gz``, ``.zst``); or ``"-"`` alone for JSON
-            lines on standard input, which can be read once.
+            files, the first two perhaps compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); or
+            ``"-"`` alone for JSON lines on standard input, which can be read once.
         folder: What relative patterns start from.
         multiline: Whether newlines between quotes belong to a CSV field.
         stdin: What ``"-"`` reads; None: the standard input of the process.
@@ -80,7 +82,8 @@ class Files(Source):
             if pattern != STANDARD_INPUT and kind_of(pattern) is None:
                 raise InvalidParameter(
                     f"Expected the name of a .csv, .jsonl or .parquet file, got {pattern!r}. How "
-                    "to read others is unknown. Convert it; .csv and .jsonl may end in .gz or .zst."
+                    "to read others is unknown. Convert it; .csv and .jsonl may be packed (.gz, "
+                    ".bz2, .xz, .zst)."
                 )
 
     def describe(self) -> str:

@@ -15,12 +15,14 @@ what its name says, is an unavailable source.
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +71,10 @@ class Block:
 
 
 def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
-    """Yield the records of a file, by the end of its name plain, ``.gz`` or ``.zst``.
+    """Yield the records of a file; the end of its name tells how it is compressed.
 
     Args:
-        path: The file.
+        path: The file, plain or ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
         half: Whether a last record without newline is unreadable.
         quotes: Whether a newline between double quotes belongs to the record.
 
@@ -80,15 +82,13 @@ def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
         SourceUnavailable: The file is away or cannot be decompressed.
     """
     try:
-        if path.suffix == ".zst":
+        packed = path.suffix.lower()
+        if packed == ".zst":
             yield from _cut(_zst(path), half=False, quotes=quotes)
-        elif path.suffix == ".gz":
-            with gzip.open(path) as stream:
-                yield from blocks_of(stream, half=half, quotes=quotes)
-        else:
-            with path.open("rb") as stream:
-                yield from blocks_of(stream, half=half, quotes=quotes)
-    except (OSError, EOFError, zlib.error):
+            return
+        with _OPENED.get(packed, _plain)(path) as stream:
+            yield from blocks_of(stream, half=half, quotes=quotes)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
         raise SourceUnavailable(
             f"Expected a readable file, got {path.name}, which is away or damaged. Nothing was "
             "measured. Bring it back whole, with permission to read it."
@@ -98,6 +98,17 @@ def blocks(path: Path, *, half: bool, quotes: bool = False) -> Iterator[Block]:
 def blocks_of(stream: Bytes, *, half: bool, quotes: bool = False) -> Iterator[Block]:
     """Yield the records of a stream of bytes; the arguments are those of :func:`blocks`."""
     yield from _cut(iter(lambda: stream.read(_SIZE), b""), half=half, quotes=quotes)
+
+
+def _plain(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+_OPENED: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 
 
 def _zst(path: Path) -> Iterator[bytes]:

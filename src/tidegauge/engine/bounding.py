@@ -39,6 +39,7 @@ Int64 = NDArray[np.int64]
 Part = tuple[Int64, Int64 | None]
 
 _PENDING = 1 << 17  # rows that wait before they are merged with what is kept
+_ODD = 0x1E3779B97F4A7C15  # spreads periods over a word
 _FIRST = np.iinfo(np.int64).min
 # columns of the table of kept events: hash (two halves), period, stamp, tie, weight, then gauges
 _HIGH, _LOW, _PERIOD, _STAMP, _TIE, _WEIGHT, _GAUGES = range(7)
@@ -66,7 +67,8 @@ class Bounding:
     ) -> None:
         self._unit = unit
         self._gauges = gauges
-        self._key = hashlib.blake2b(key, digest_size=32, person=b"tidegauge ids").digest()
+        own = hashlib.blake2b(key, digest_size=32, person=b"tidegauge ids").digest()
+        self._hash = hashlib.blake2b(digest_size=16, key=own)
         self.counters: Counter[str] = Counter()
         self._kept = self._used(state)
         self._pending: list[Int64] = []
@@ -97,7 +99,7 @@ class Bounding:
             adding |= keys >= 0
         high, low, known = self._hashed(ids, adding)
         self.counters["no_id"] += int((adding & ~known).sum())
-        rows = np.flatnonzero(adding & known)
+        rows = np.flatnonzero(known)
         if not len(rows):
             return
         table = np.empty((_GAUGES + 2 * self._gauges, len(rows)), np.int64)
@@ -126,7 +128,7 @@ class Bounding:
     def _hashed(
         self, ids: pl.Series, wanted: NDArray[np.bool_]
     ) -> tuple[Int64, Int64, NDArray[np.bool_]]:
-        """Return both halves of the hash of each id, and which rows have an id."""
+        """Return both halves of the hash of each wanted id, and which rows have one."""
         import polars as pl
 
         if ids.dtype.is_float():
@@ -135,11 +137,14 @@ class Bounding:
         text = text.set(~pl.Series(wanted) | (text == ""), None)
         names = text.drop_nulls().unique()
         codes = text.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        digests = b"".join(
-            hashlib.blake2b(name.encode(), digest_size=16, key=self._key).digest() for name in names
-        )
+        digests = b"".join(map(self._digest, names.to_list()))
         halves = np.frombuffer(digests + bytes(16), "<i8").reshape(-1, 2)
         return halves[codes, 0], halves[codes, 1], codes >= 0
+
+    def _digest(self, name: str) -> bytes:
+        digest = self._hash.copy()
+        digest.update(name.encode())
+        return digest.digest()
 
     def _merge(self) -> None:
         """Keep the first events of each id and period; the rest can never come back."""
@@ -147,10 +152,8 @@ class Bounding:
             return
         table = np.concatenate([self._kept, *self._pending], axis=1)
         self._pending, self._waiting = [], 0
-        order = np.lexsort((table[_TIE], table[_STAMP], table[_PERIOD], table[_LOW], table[_HIGH]))
-        table = table[:, order]
-        same = (table[: _PERIOD + 1, 1:] == table[: _PERIOD + 1, :-1]).all(axis=0)
-        heads = np.concatenate([[True], ~same])
+        table = table[:, _order(table)]
+        heads = np.concatenate([[True], ~_same(table)])
         so_far = np.cumsum(table[_WEIGHT])
         before = (so_far - table[_WEIGHT])[heads][np.cumsum(heads) - 1]
         keep = so_far - before <= self._unit.max_contributions
@@ -165,28 +168,45 @@ class Bounding:
         for at in range(self._gauges):
             yield events[_GAUGES + 2 * at], events[_GAUGES + 2 * at + 1]
 
-    def state(self, last: int, stamp: int) -> dict[str, Int64]:
-        """Return how many events of each id are used up when step ``last`` begins.
+    def state(self, step: int, stamp: int) -> dict[str, Int64]:
+        """Return how many events of each id are used up when a step begins.
 
         Args:
-            last: A step, at most the one after the last that was added.
+            step: At most the step after the last that was added.
             stamp: The place in time at which it begins.
 
         Returns:
             ``ids`` int64[n, 2] (hashes), ``counts`` and ``period`` int64[n]; sorted by hash.
         """
         self._merge()
-        period = self._period(np.array([last]))[0]
+        period = self._period(np.array([step]))[0]
         before = (self._kept[_PERIOD] == period) & (self._kept[_STAMP] < stamp)
-        table = self._kept[:, before]
-        ids = np.ascontiguousarray(table[: _LOW + 1].T)
-        if not len(ids):
-            empty = np.zeros(0, np.int64)
-            return {"ids": ids, "counts": empty, "period": empty}
-        unique, places = np.unique(ids, axis=0, return_inverse=True)
-        counts = np.zeros(len(unique), np.int64)
-        np.add.at(counts, places.reshape(-1), table[_WEIGHT])
-        return {"ids": unique, "counts": counts, "period": np.full(len(unique), period)}
+        table = self._kept[: _WEIGHT + 1, before]  # rows of one id stand together
+        heads = np.flatnonzero(np.concatenate([[True], ~_same(table)])[: table.shape[1]])
+        counts = np.add.reduceat(table[_WEIGHT], heads) if len(heads) else heads
+        order = np.lexsort((table[_LOW, heads], table[_HIGH, heads]))
+        ids = np.ascontiguousarray(table[: _LOW + 1, heads[order]].T)
+        return {"ids": ids, "counts": counts[order], "period": np.full(len(heads), period)}
+
+
+def _same(table: Int64) -> NDArray[np.bool_]:
+    """Return which rows are of the same id and period as the row before; the first has none."""
+    result: NDArray[np.bool_] = (table[:_STAMP, 1:] == table[:_STAMP, :-1]).all(axis=0)
+    return result
+
+
+def _order(table: Int64) -> Int64:
+    """Return an order in which the rows of one id and period stand together, first events first.
+
+    One word of the hash, mixed with the period, nearly always tells groups apart and is three
+    times as fast to sort; where it does not, all words are used.
+    """
+    group = table[_HIGH] ^ (table[_PERIOD] * _ODD)
+    order = np.lexsort((table[_TIE], table[_STAMP], group))
+    group = group[order]
+    if ((group[1:] == group[:-1]) & ~_same(table[:_STAMP, order])).any():
+        return np.lexsort((table[_TIE], table[_STAMP], table[_PERIOD], table[_LOW], table[_HIGH]))
+    return order
 
 
 def _mixed(columns: Int64) -> Int64:

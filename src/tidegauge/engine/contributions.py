@@ -134,6 +134,9 @@ def check_types(plan: Plan, parts: Sequence[tuple[str, dict[str, pl.DataType]]])
         SourceUnavailable: A column has a type that no row of it could be read from.
     """
     for part, types in parts:
+        for column, kind in types.items():
+            if kind.is_nested():
+                raise _wrong(part, column, "single values", kind)
         if plan.time is not None:
             _check_time(part, plan.time.column, types[plan.time.column], plan)
         for gauge in plan.gauges:

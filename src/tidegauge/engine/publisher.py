@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Publisher", "block_name", "measurement_sum"]
 
 _CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
+_CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
 _VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
@@ -168,7 +169,7 @@ class Publisher:
         due: dict[str, State] = {}
         for name, reading in self._readings.items():
             size = sum(array.nbytes for array in reading.state.values())
-            if self._since[name] >= max(_CHECKPOINT_BYTES, 4 * size):
+            if self._since[name] >= max(_CHECKPOINT_BYTES, _CHECKPOINT_SIZES * size):
                 due[name] = {**reading.state, _VIEWS: self._views_sum(name)}
                 self._since[name] = 0
         return due

@@ -39,8 +39,8 @@ Int64 = NDArray[np.int64]
 State = dict[str, NDArray[np.int64]]
 
 
-def _no_state(step: int) -> None:
-    """No id is protected."""
+def _no_state(_: int) -> State | None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ class Totals:
         last: The step after the last.
         records: Records seen, whatever became of them.
         counters: What was dropped and why; the operator's alone, no part of any release.
-        unit_state_at: How many events of each id are used up when a step begins; private, to be
-            stored with the measurement of the steps before. None unless an id is protected.
+        unit_state_at: Returns how many events of each id are used up when a step in
+            ``[first, last]`` begins; private, to be stored with the measurement of the steps
+            before. None unless an id is protected.
     """
 
     arrays: dict[str, Int64]
@@ -89,7 +90,8 @@ def totals(
             records, which is public there, but not beyond the clock's end.
         unit_key: At least 16 secret bytes, the same over the life of a store; ids are kept only
             as hashes under it. Needed if an id is protected.
-        unit_state: What the call for the steps before returned; None: no events are used up.
+        unit_state: What ``unit_state_at(first)`` of the call for the steps before returned; None:
+            no events are used up.
 
     Raises:
         SourceUnavailable: The source is away, cannot be read or lacks a column. Never because of
@@ -224,7 +226,6 @@ class _Reading:
         )
 
     def _unit_state(self, step: int) -> State | None:
-        """How many events of each id are used up when a step begins."""
         if self._bounding is None:
             return None
         clock = self._plan.clock

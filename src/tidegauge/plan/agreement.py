@@ -48,6 +48,7 @@ class Agreement:
         gauges = [self._gauge(name, gauge) for name, gauge in self._read.gauges.items()]
         if not gauges and "gauges" not in self._wrong:
             self._refuse(("gauges",), "Expected at least one gauge, got none. Nothing is counted.")
+        self._tell_apart(list(self._read.gauges))
         settings = self._settings(gauges)
         if self._document.problems or guarantee is None or clock is None:
             return None
@@ -66,6 +67,19 @@ class Agreement:
             settings=settings,
             warnings=tuple(self._document.warnings),
         )
+
+    def _tell_apart(self, names: list[str]) -> None:
+        """Refuse gauges whose folders some file systems would take for one."""
+        seen: dict[str, str] = {}
+        for name in names:
+            if name.lower() in seen:
+                self._refuse(
+                    ("gauges", name),
+                    f"Expected names that differ in more than case, got {seen[name.lower()]} and "
+                    f"{name}. Some file systems would give them one folder. Rename one.",
+                    key=True,
+                )
+            seen.setdefault(name.lower(), name)
 
     def _clock(self) -> Clock | None:
         read = self._read

@@ -7,6 +7,7 @@ no types that one YAML reader sees and another does not. A scalar keeps its text
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any
 from tidegauge.checks import shown
 from tidegauge.plan.problems import ConfigError, Problem
 
-__all__ = ["Document", "Scalar", "document_of", "read_text"]
+__all__ = ["Document", "Path_", "Scalar", "document_from", "document_of", "read_text"]
 
 _MOST_BYTES = 1 << 20
+_FRACTION = re.compile(r"Fraction\((-?[0-9]+), ([0-9]+)\)")
 _MOST_DEPTH = 20
 
 Path_ = tuple[str | int, ...]
@@ -66,6 +68,7 @@ class Document:
     def at(self, place: tuple[int, int], message: str) -> Problem:
         """Return a problem at a line and column, both from 0."""
         line, column = place
+        message = _FRACTION.sub(lambda found: f"{int(found[1]) / int(found[2]):g}", message)
         source = self.lines[line] if line < len(self.lines) else ""
         return Problem(self.file, line + 1, column + 1, message, source)
 

@@ -1,7 +1,9 @@
 """CSV and JSON lines: the fast path agrees with plain Python, and no byte harms another record."""
 
+import bz2
 import gzip
 import io
+import lzma
 import tempfile
 from pathlib import Path
 
@@ -210,8 +212,9 @@ def test_compression_never_changes_rows(tmp_path):
     data = HEADER + b"".join(d for d, _ in CSV_CASES.values() if len(d) < 100 and d[-1:] == b"\n")
     for half in (data, data + b"half,writ"):
         expected = rows_of(written(tmp_path, "a.csv", half), ("time", "v"))
-        zipped = written(tmp_path, "a.csv.gz", gzip.compress(half))
-        assert expected == rows_of(zipped, ("time", "v"))
+        for packed, how in (("gz", gzip), ("bz2", bz2), ("xz", lzma)):
+            zipped = written(tmp_path, f"a.csv.{packed}", how.compress(half))
+            assert expected == rows_of(zipped, ("time", "v"))
     expected = expected[:-1]
     with pa.CompressedOutputStream(str(tmp_path / "a.csv.zst"), "zstd") as stream:
         stream.write(data)
@@ -227,7 +230,9 @@ def test_a_damaged_compressed_file_is_an_unavailable_source(tmp_path):
     zst = (tmp_path / "whole.csv.zst").read_bytes()
     whole = gzip.compress(HEADER + GOOD * 1000)
     for name, data in [
-        ("a.csv.gz", whole[:-20]), ("b.csv.gz", GOOD), ("c.csv.gz", whole[:30] + b"x" * 30),
+        ("a.csv.gz", whole[:-20]), ("b.csv.gz", GOOD), ("f.csv.xz", GOOD),
+        ("g.csv.xz", lzma.compress(GOOD * 9)[:-9]), ("h.csv.bz2", GOOD),
+        ("i.csv.bz2", bz2.compress(GOOD * 9)[:-9]), ("c.csv.gz", whole[:30] + b"x" * 30),
         ("d.csv.zst", zst[:-8]), ("e.csv.zst", GOOD),
     ]:  # fmt: skip
         source = written(tmp_path, name, data)

@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import gauge, plan
@@ -74,19 +75,20 @@ def test_periods_have_a_bound_each():
 
 def test_what_is_stored_shows_no_id():
     got = read(frame_of([(at(0), "alice", "a")]))
-    assert {"ids", "counts", "period"} == set(got.unit_state)
-    assert (1, 2) == got.unit_state["ids"].shape
-    assert b"alice" not in got.unit_state["ids"].tobytes()
+    state = got.unit_state_at(24)
+    assert {"ids", "counts", "period"} == set(state)
+    assert (1, 2) == state["ids"].shape
+    assert b"alice" not in state["ids"].tobytes()
     assert "alice" not in repr(got)
     other = totals(
         plan(*GAUGES, unit=IdUnit("id", 2, "lifetime")),
         Frames(frame_of([(at(0), "alice", "a")])), 0, 24, unit_key=KEY + b"!",
     )  # fmt: skip
-    assert got.unit_state["ids"].tolist() != other.unit_state["ids"].tolist()
+    assert state["ids"].tolist() != other.unit_state_at(24)["ids"].tolist()
 
 
 def test_hashes_of_ids_stay_the_same_over_versions_for_stored_counts():
-    state = read(frame_of([(at(0), "alice", "a")])).unit_state
+    state = read(frame_of([(at(0), "alice", "a")])).unit_state_at(24)
     key = blake2b(KEY, digest_size=32, person=b"tidegauge ids").digest()
     expected = blake2b(b"alice", digest_size=16, key=key).digest()
     assert expected == state["ids"].astype("<i8").tobytes()
@@ -116,13 +118,23 @@ def test_order_and_batches_never_change_totals(rows, k, per, random, parts):
 def test_a_resumed_run_keeps_the_bound_and_gives_the_same_totals(rows, k, per, cut):
     whole = read(frame_of(rows), k=k, per=per, last=6)
     begun = read(frame_of(rows), k=k, per=per, last=cut)
-    state = {name: array.copy() for name, array in begun.unit_state.items()}
+    state = {name: array.copy() for name, array in begun.unit_state_at(cut).items()}
     resumed = read(frame_of(rows), k=k, per=per, first=cut, last=6, state=state)
     for name, array in whole.arrays.items():
         parts = np.concatenate([begun.arrays[name], resumed.arrays[name]])
         assert array.tolist() == parts.tolist()
-    for name, array in whole.unit_state.items():
-        assert array.tolist() == resumed.unit_state[name].tolist()
+    for name, array in whole.unit_state_at(6).items():
+        assert array.tolist() == resumed.unit_state_at(6)[name].tolist()
+    for name, array in whole.unit_state_at(cut).items():
+        assert array.tolist() == state[name].tolist()
+    counts = dict.fromkeys("uvw", 0)
+    for time, unit, _ in rows:
+        hour = int(time[11:13])
+        here = per == "lifetime" or hour // per == cut // per
+        if unit is not None and hour < cut and here:
+            counts[unit] += 1
+    expected = sorted(min(count, k) for count in counts.values() if count)
+    assert expected == sorted(state["counts"].tolist())
 
 
 @given(ROWS, st.integers(1, 4), st.sampled_from(["lifetime", 2]), st.sampled_from("uvw"))
@@ -161,3 +173,28 @@ def test_memory_follows_the_ids_and_not_the_rows():
     ((keys, amounts),) = kept.kept()
     assert (150, 150) == (len(keys), int(amounts.sum()))
     assert 150 == kept.rows
+
+
+def test_counts_beyond_the_bound_stay_used_up():
+    state = {"ids": np.array([[1, 2]]), "counts": np.array([9]), "period": np.array([0])}
+    kept = Bounding(IdUnit("id", 3, "lifetime"), 1, KEY, state)
+    kept.add(pl.Series(["u"]), np.array([5]), np.array([5]), [(np.array([5]), None)])
+    got = kept.state(6, 6)
+    assert [1, 9] == sorted(got["counts"].tolist())
+
+
+@pytest.mark.parametrize("per", ["lifetime", 2])
+def test_ids_that_share_a_word_of_their_hash_share_no_bound(monkeypatch, per):
+    rows = [(at(hour), unit, "a") for hour in range(6) for unit in "uvwxyz"]
+    expected = read(frame_of(rows), k=2, per=per, last=6)
+    hashed = Bounding._hashed
+
+    def colliding(self, ids, wanted):
+        high, low, known = hashed(self, ids, wanted)
+        return np.full_like(high, 7), low, known
+
+    monkeypatch.setattr(Bounding, "_hashed", colliding)
+    got = read(frame_of(rows), k=2, per=per, last=6)
+    assert expected.arrays["all"].tolist() == got.arrays["all"].tolist()
+    counts = expected.unit_state_at(3)["counts"].tolist()
+    assert counts == got.unit_state_at(3)["counts"].tolist()

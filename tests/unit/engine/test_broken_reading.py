@@ -115,7 +115,7 @@ def test_counts_that_are_forgotten_between_runs_are_caught(monkeypatch):
 
     def in_two_runs():
         begun = bounded(rows, last=12)
-        resumed = bounded(rows, first=12, state=begun.unit_state)
+        resumed = bounded(rows, first=12, state=begun.unit_state_at(12))
         return int(begun.arrays["known"].sum() + resumed.arrays["known"].sum())
 
     assert 1 == in_two_runs()

@@ -161,5 +161,7 @@ def test_steps_are_half_open_and_others_lie_outside():
     known[8] = False
     step, inside = steps(us, known, clock, 0, 4)
     assert [0, 0, 1, 3] == step[inside].tolist()
+    far = np.array([(1 << 60) + 1])
+    assert [(1 << 60) + 1] == steps(far, far > 0, Clock(0, 1, None), 0, 1 << 61)[0].tolist()
     step, inside = steps(us, known, clock, 1, 3)
     assert [1] == step[inside].tolist()

@@ -41,12 +41,19 @@ timezone: America/New_York
 step: 1d
 start: 2017-01-01T00:00:00-05:00
 end: 2018-01-01T00:00:00-05:00
-privacy: {unit: {id: household, max_contributions: 20, per: 1w}, neighboring_relation: replace_one, rho: 0.5}
+privacy:
+  unit: {id: household, max_contributions: 20, per: 1w}
+  neighboring_relation: replace_one
+  rho: 0.5
 gauges:
   baskets: {count: , by: {department: [GROCERY, "NO"], store: ["01", "02"]}, other: drop}
   money:
     sum: {column: sales_value, bounds: [-10, 99.99], round_to: 0.01, where: "store = '01'"}
-    views: {week: 7d, sundays: {window: 1w, every: 1w}, smooth: {polynomial: 1.5}, fast: {factor: 0.5}}
+    views:
+      week: 7d
+      sundays: {window: 1w, every: 1w}
+      smooth: {polynomial: 1.5}
+      fast: {factor: 0.5}
     budget_weight: 3
     max_per_step: 100000
 """

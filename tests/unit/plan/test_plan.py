@@ -1,12 +1,13 @@
 """Plans: made without data, written in one form, read back without a fit, and not believed."""
 
 import dataclasses
-import io
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from unit.plan.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.stored import fraction_text
@@ -17,7 +18,6 @@ from tidegauge.plan.settings import Settings
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import GaussianDP, PureDP
 from tidegauge.strategies.decay import Step, Window
-from unit.plan.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -97,7 +97,7 @@ def test_what_is_anticipated_is_designed_for_and_not_published(planned):
 
 def test_sums_that_could_overflow_are_refused_with_the_name_of_the_gauge(planned):
     text = BASKETS.replace("max_per_step: 100000", "max_per_step: 40000000000000000")
-    with pytest.raises(UnsupportedCombination, match="Gauge money: .*overflow"):
+    with pytest.raises(UnsupportedCombination, match=r"Gauge money: .*overflow"):
         planned(text)
 
 
@@ -107,10 +107,11 @@ def test_planning_opens_no_file(tmp_path, text, monkeypatch):
 
     made = config(tmp_path, text)
     opened = []
+    real = open
 
     def spied(self, *arguments, **options):
         opened.append(self)
-        return io.open(self, *arguments, **options)
+        return real(self, *arguments, **options)
 
     monkeypatch.setattr(Path, "open", spied)
     monkeypatch.setattr("builtins.open", None)
@@ -256,9 +257,8 @@ def numbers(value, path=()):
         return
     elif isinstance(value, int):
         yield path, value
-    elif isinstance(value, str) and value.replace("/", "").replace("-", "").isdigit():
-        if "/" in value:
-            yield path, Fraction(value)
+    elif isinstance(value, str) and re.fullmatch("-?[0-9]+/[0-9]+", value):
+        yield path, Fraction(value)
 
 
 def changed(data, path, value):
@@ -293,6 +293,20 @@ def test_no_single_changed_number_is_read_as_a_weaker_promise(plans, name):
                     norm, plan.neighbors(gauge.low, gauge.high, len(gauge.cells))
                 )
                 assert mechanism.law.scale * amount >= needed, path
+
+
+def test_without_the_check_a_weaker_plan_would_be_read(plans, monkeypatch):
+    from tidegauge.mechanisms.plan import GaugePlan
+
+    data = json.loads(plans["flights"].canonical())
+    path = ("gauges", 0, "mechanism", "law", "scale")
+    weaker = changed(data, path, plans["flights"].gauges[0].mechanism.law.scale / 2)
+    with pytest.raises(InvalidParameter, match="noise scale"):
+        Plan.from_bytes(weaker)
+    monkeypatch.setattr(GaugePlan, "verify", lambda self: None)
+    assert Plan.from_bytes(weaker).gauges[0].mechanism.law.scale < (
+        plans["flights"].gauges[0].mechanism.law.scale
+    )
 
 
 def edited(plan, edit):

@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from ruamel.yaml import YAML
+from unit.plan.configs import ALL, FLIGHTS, SMALL
 
 from tidegauge.plan.config import config_of
 from tidegauge.plan.planner import plan_of
@@ -23,7 +24,6 @@ from tidegauge.plan.promise import (
 from tidegauge.plan.schema import config_schema
 from tidegauge.plan.words import budget_share, described, epsilon_of, mu_of, ratio_to_bound
 from tidegauge.strategies.decay import Running
-from unit.plan.configs import ALL, FLIGHTS, SMALL
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -12,11 +12,13 @@ _WIDTH = 88
 _HEAD = """# The command line
 
 Data goes to standard output, talk to standard error; progress is shown on a terminal only. Colour
-obeys `NO_COLOR`. `python -m tidegauge` is the same program. SIGTERM ends a run like Ctrl-C: the block
-in hand is finished, then the code is 130, because the stream is not; the next run goes on.
+obeys `NO_COLOR`. `python -m tidegauge` is the same program.
 
-The public folder and what `export` and `plot` make of it are for readers. The terminal, `status` and
-the store are for the operator: they show counts that no guarantee covers.
+SIGTERM ends a run like Ctrl-C: the block in hand is finished, then the code is 130, because the
+stream is not at its end; the next run goes on.
+
+The public folder and what `export` and `plot` make of it are for readers. The terminal, `status`
+and the store are for the operator: they show counts that no guarantee covers.
 """
 
 

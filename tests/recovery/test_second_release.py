@@ -221,9 +221,15 @@ def test_the_default_mark_lies_in_the_state_directory_and_is_found_after_a_move(
     running.run(PLAN, stand.Rows(ROWS), settings, until=until(10))
     (mark,) = (memory_path / "state" / "tidegauge" / "marks").glob("*.mark")
     assert 0o600 == mark.stat().st_mode & 0o777
-    settings = replace(settings, store="moved.tidegauge")
+    backup = place.store.read_bytes()
+    moved = replace(settings, store="moved.tidegauge")
     place.store.rename(memory_path / "moved.tidegauge")
-    assert 1 == running.run(PLAN, stand.Rows(ROWS), settings).releases
+    (mark.parent / "another.mark").write_text("not a mark")  # none of this store's business
+    assert 1 == running.run(PLAN, stand.Rows(ROWS), moved, until=until(20)).releases
+    (memory_path / "moved.tidegauge").unlink()
+    place.store.write_bytes(backup)  # an old copy, where only an old mark lies
+    with pytest.raises(StoreBehind, match="Expected 20 steps"):
+        running.run(PLAN, stand.Rows(ROWS), replace(settings, public="other"))
 
 
 def test_a_mark_beside_its_store_is_warned_of(memory_path):

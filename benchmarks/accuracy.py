@@ -15,10 +15,10 @@ import numpy as np
 
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
-from tidegauge.strategies import search
 from tidegauge.strategies.blocks import best_levels
+from tidegauge.strategies.blt import search
+from tidegauge.strategies.blt.fitting import _demands, _memory, _targets, fit
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.fit import _demands, _memory, _targets, fit
 from tidegauge.strategies.strategy import Norm
 
 ONE = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)

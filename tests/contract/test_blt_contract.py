@@ -14,8 +14,8 @@ from twins.blts import RUNNING, UNIT, filters
 
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt.fixed_point import rounding_error
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.fixed_point import rounding_error
 from tidegauge.strategies.strategy import Norm
 
 VIEWS = [

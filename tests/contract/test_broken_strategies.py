@@ -17,10 +17,10 @@ from contract.strategy_contract import (
 from twins.python_blt import PythonBlt, paid_in_full, truncated
 
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
+from tidegauge.strategies.blt.fixed_point import sqrt_up
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.decay import Running, Step, Window
-from tidegauge.strategies.fixed_point import sqrt_up
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.patterns import pattern_gain_squared
 from tidegauge.strategies.strategy import Norm
 
 EVENT = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)

@@ -14,9 +14,9 @@ import numpy as np
 
 from tidegauge.errors import StreamEnded
 from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies.blt.fixed_point import rounding_error, sqrt_up
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.decay import Decay, Running, Window
-from tidegauge.strategies.fixed_point import rounding_error, sqrt_up
-from tidegauge.strategies.patterns import pattern_gain_squared
 from tidegauge.strategies.strategy import Norm, State, Strategy
 
 

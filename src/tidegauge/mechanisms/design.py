@@ -20,10 +20,9 @@ from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
 from tidegauge.strategies.blocks import best_levels
-from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt import Blt, fit
 from tidegauge.strategies.bounds import lower_bound
 from tidegauge.strategies.decay import Step
-from tidegauge.strategies.fit import fit
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 

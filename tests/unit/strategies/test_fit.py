@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies import search
+from tidegauge.strategies.blt import search
+from tidegauge.strategies.blt.fitting import _demands, _grow, _targets, fit
+from tidegauge.strategies.blt.shipped import SHIPPED, UNKNOWN_HORIZON
+from tidegauge.strategies.blt.variance import variance_gain, zeros
 from tidegauge.strategies.bounds import lower_bound
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.error import variance_gain, zeros
-from tidegauge.strategies.fit import _demands, _grow, _targets, fit
-from tidegauge.strategies.horizon import SHIPPED, UNKNOWN_HORIZON
 from tidegauge.strategies.norms import UNIT, column_norm_squared
 
 DAY = Exponential(half_life=24)

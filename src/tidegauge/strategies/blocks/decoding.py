@@ -11,9 +11,9 @@ from tidegauge.strategies.blocks.combinations import count_blocks, span_of, wors
 from tidegauge.strategies.blocks.levels import row_coordinates, sizes
 from tidegauge.strategies.blocks.rings import grow, init_rings
 from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.filters import decode_views, init_decoder
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
-from tidegauge.strategies.views import decode_views, init_decoder
 
 __all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms", "view_worst"]
 

@@ -11,9 +11,8 @@ from tidegauge.errors import (
     UnsupportedCombination,
 )
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
-from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt import Blt, fit
 from tidegauge.strategies.decay import Running, Step, Window
-from tidegauge.strategies.fit import fit
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.norms import column_norm_squared
 from tidegauge.strategies.strategy import MOST_STEPS, Norm

@@ -14,12 +14,12 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import error, fixed_point, study
-from tidegauge.strategies import views as filters
+from tidegauge.strategies import filters, study
+from tidegauge.strategies.blt import fixed_point, variance
+from tidegauge.strategies.blt.fixed_point import UNIT, rounding_error, sqrt_up
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.bounds import worst_step
 from tidegauge.strategies.decay import Decay, Step
-from tidegauge.strategies.fixed_point import UNIT, rounding_error, sqrt_up
-from tidegauge.strategies.patterns import pattern_gain_squared
 from tidegauge.strategies.strategy import (
     MOST_STEPS,
     Float64,
@@ -156,7 +156,7 @@ class Blt(Strategy):
             \qquad N = \text{hard end} \times \text{touched cells}
 
         with :math:`\delta` the L2 norm of one event's change and e of
-        :func:`~tidegauge.strategies.fixed_point.rounding_error`.
+        :func:`~tidegauge.strategies.blt.fixed_point.rounding_error`.
 
         Raises:
             UnsupportedCombination: The norm is L1.
@@ -220,17 +220,17 @@ class Blt(Strategy):
         )
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
-        """The squared row norms of B, in closed form (see :mod:`.error`)."""
-        return error.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
+        """The squared row norms of B, in closed form (see :mod:`.variance`)."""
+        return (
+            variance.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
+        )
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
         """The gain grows with the step: the last one, or the limit."""
-        from tidegauge.strategies import error
-
         last = worst_step(view, horizon)
         if last is not None:
             return float(self.variance_gain(view, np.array([last]))[0])
-        limit = error.variance_limit(self.gaps, self.weights, view)
+        limit = variance.variance_limit(self.gaps, self.weights, view)
         return limit * 4.0**-self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:

@@ -92,7 +92,7 @@ def encode(
     Raises:
         InvalidInput: The array is not int64, C-contiguous, (steps, cells) of this state.
     """
-    _kernels = kernels("tidegauge.strategies")
+    _kernels = kernels("tidegauge.strategies.blt")
 
     states = state["encoder"]
     if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != len(states) or not x.flags.c_contiguous:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.blts import RUNNING, UNIT, filters
 
-from tidegauge.strategies.fixed_point import sqrt_up
+from tidegauge.strategies.blt.fixed_point import sqrt_up
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.norms import autocorrelation_up, column_norm_squared
-from tidegauge.strategies.patterns import pattern_gain_squared
 
 CLOSE = Fraction(1, 1 << 64)
 

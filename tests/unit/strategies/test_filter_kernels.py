@@ -64,7 +64,7 @@ def test_the_encoder_equals_big_integers(buffers, bits, data):
 
 
 def _largest(buffers, bits):
-    from tidegauge.strategies.fixed_point import largest_total
+    from tidegauge.strategies.blt.fixed_point import largest_total
 
     gain = PythonBlt(*buffers, bits, ENDS).absolute_gain
     return largest_total(gain, buffers[0], bits)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegauge.errors import InvalidParameter
+from tidegauge.strategies.blt.variance import variance_gain, variance_limit, zeros
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.error import variance_gain, variance_limit, zeros
 from tidegauge.strategies.norms import UNIT
 
 

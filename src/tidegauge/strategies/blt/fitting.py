@@ -8,7 +8,7 @@ a fit is made once.
 
 Method: Dvijotham, McMahan, Pillutla, Steinke and Thakurta, Efficient and near-optimal noise
 generation for streaming differential privacy (2404.16706), for the class of C; the set of views,
-its closed forms and the start are ours (see :mod:`tidegauge.strategies.search`).
+its closed forms and the start are ours (see :mod:`tidegauge.strategies.blt.search`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,16 @@ from numpy.typing import NDArray
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.strategies.blt.search import (
+    Demands,
+    Solution,
+    geometric_start,
+    interlaced,
+    residues,
+    solve,
+)
+from tidegauge.strategies.blt.shipped import SHIPPED, UNKNOWN_HORIZON
+from tidegauge.strategies.blt.variance import variance_gain, variance_limit, zeros
 from tidegauge.strategies.bounds import lower_bound, worst_step
 from tidegauge.strategies.decay import (
     Custom,
@@ -33,17 +43,7 @@ from tidegauge.strategies.decay import (
     Running,
     Window,
 )
-from tidegauge.strategies.error import variance_gain, variance_limit, zeros
-from tidegauge.strategies.horizon import SHIPPED, UNKNOWN_HORIZON
 from tidegauge.strategies.norms import UNIT, column_norm_squared
-from tidegauge.strategies.search import (
-    Demands,
-    Solution,
-    geometric_start,
-    interlaced,
-    residues,
-    solve,
-)
 
 __all__ = ["Fit", "fit"]
 

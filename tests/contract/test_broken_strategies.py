@@ -16,8 +16,8 @@ from contract.strategy_contract import (
 )
 from twins.python_blt import PythonBlt, paid_in_full, truncated
 
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
-from tidegauge.strategies.blt.fixed_point import sqrt_up
 from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.decay import Running, Step, Window
 from tidegauge.strategies.identity import Identity

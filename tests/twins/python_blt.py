@@ -13,8 +13,9 @@ from fractions import Fraction
 import numpy as np
 
 from tidegauge.errors import StreamEnded
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blt.fixed_point import rounding_error, sqrt_up
+from tidegauge.strategies.blt.fixed_point import rounding_error
 from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.decay import Decay, Running, Window
 from tidegauge.strategies.strategy import Norm, State, Strategy

@@ -101,10 +101,10 @@ def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
         return _finest(Identity(0), request, cost)
     decays = list(dict.fromkeys(decay for _, decay in request.views))
     fitted = fit(decays, request.horizon)
-    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0, charged_steps=1 << 40)
+    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0)
     candidate = _finest(blt, request, cost)
     if candidate is not None and _rounding_share(candidate[0], request) > _ROUNDING_ALLOWED:
-        candidate = None  # the rounding of 2^40 steps would cost too much on so coarse a lattice
+        candidate = None  # the rounding of 2^38 steps would cost too much on so coarse a lattice
     if candidate is None and request.end is not None:
         candidate = _finest(replace(blt, charged_steps=request.end), request, cost)
     return candidate

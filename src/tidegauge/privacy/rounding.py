@@ -24,7 +24,7 @@ _DIGITS = 12
 
 
 def sqrt_down(value: Fraction) -> Fraction:
-    """Return the square root: exact if it is rational, else below it by a factor under 1 + 2^-63.
+    """Return the square root: exact if it is rational, else below it by a factor under 1 + 2^-65.
 
     Examples:
         >>> sqrt_down(Fraction(9, 4)), 2 - sqrt_down(Fraction(2)) ** 2 > 0
@@ -34,7 +34,7 @@ def sqrt_down(value: Fraction) -> Fraction:
 
 
 def sqrt_up(value: Fraction) -> Fraction:
-    """Return the square root: exact if it is rational, else above it by a factor under 1 + 2^-63.
+    """Return the square root: exact if it is rational, else above it by a factor under 1 + 2^-65.
 
     Examples:
         >>> sqrt_up(Fraction(9, 4)), sqrt_up(Fraction(2)) ** 2 - 2 > 0
@@ -53,7 +53,7 @@ def _root(value: Fraction, up: int) -> Fraction:
     if top**2 == value.numerator and bottom**2 == value.denominator:
         return Fraction(top, bottom)
     bits = value.denominator.bit_length() - value.numerator.bit_length()
-    shift = max(0, 65 + bits // 2)
+    shift = max(0, 67 + bits // 2)
     return Fraction(
         math.isqrt((value.numerator << 2 * shift) // value.denominator) + up, 1 << shift
     )

@@ -11,9 +11,9 @@ import numpy as np
 
 from tidegauge.checks import integer
 from tidegauge.errors import InvalidInput, UnsupportedCombination
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import filters, study
-from tidegauge.strategies.blt.fixed_point import sqrt_up
 from tidegauge.strategies.bounds import worst_step
 from tidegauge.strategies.decay import Custom, Decay, Step, Window
 from tidegauge.strategies.strategy import (

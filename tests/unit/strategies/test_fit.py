@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from twins.exact_filters import column_norm_squared
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.blt import search
+from tidegauge.strategies.blt.buffers import UNIT
 from tidegauge.strategies.blt.fitting import _demands, _grow, _targets, fit
 from tidegauge.strategies.blt.shipped import SHIPPED, UNKNOWN_HORIZON
 from tidegauge.strategies.blt.variance import variance_gain, zeros
 from tidegauge.strategies.bounds import lower_bound
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.norms import UNIT, column_norm_squared
 
 DAY = Exponential(half_life=24)
 MIXED = [Running(), Window(24), Window(168), DAY]
@@ -129,8 +130,8 @@ def test_the_closed_forms_of_the_search_are_those_of_the_error():
     ratios = np.exp(demands.log_ratios(solution.logits))
     assert math.log(ratios.max()) == pytest.approx(solution.worst)
     poles, ends = search.interlaced(solution.logits)
-    gaps = [round(float(g) * UNIT) for g in poles]
-    weights = [round(float(w) * UNIT) for w in search.residues(poles, ends)]
+    gaps = tuple(round(float(g) * UNIT) for g in poles)
+    weights = tuple(round(float(w) * UNIT) for w in search.residues(poles, ends))
     late = np.array([8760])
     column = float(column_norm_squared(gaps, weights))
     for ratio, index in zip(ratios, order, strict=True):

@@ -11,8 +11,8 @@ import numpy as np
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Contributions, Neighbors
-from tidegauge.strategies.blt.fixed_point import sqrt_up
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS, Int64, Norm
 
 __all__ = [

@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.strategies.blt.buffers import UNIT, checked_buffers
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.blt.search import (
     Demands,
     Solution,
@@ -32,7 +33,7 @@ from tidegauge.strategies.blt.search import (
     solve,
 )
 from tidegauge.strategies.blt.shipped import SHIPPED, UNKNOWN_HORIZON
-from tidegauge.strategies.blt.variance import variance_gain, variance_limit, zeros
+from tidegauge.strategies.blt.variance import variance_gain, variance_limit
 from tidegauge.strategies.bounds import lower_bound, worst_step
 from tidegauge.strategies.decay import (
     Custom,
@@ -43,7 +44,6 @@ from tidegauge.strategies.decay import (
     Running,
     Window,
 )
-from tidegauge.strategies.norms import UNIT, column_norm_squared
 
 __all__ = ["Fit", "fit"]
 
@@ -184,7 +184,7 @@ def _judge(
     gaps: tuple[int, ...], weights: tuple[int, ...], targets: Sequence[_Target]
 ) -> tuple[float, float]:
     """Return the worst ratio over the targets of one view, and the bound there (ties: the last)."""
-    column = float(column_norm_squared(gaps, weights))
+    column = float(pattern_gain_squared(gaps, weights, events=1, separation=0))
     judged = []
     for target in targets:
         if target.step is None:
@@ -279,6 +279,4 @@ def _rounded(solution: Solution) -> tuple[tuple[int, ...], tuple[int, ...]]:
     gaps = tuple(max(1, round(float(g) * UNIT)) for g in poles)
     weights = tuple(max(1, round(float(w) * UNIT)) for w in residues(poles, ends))
     assert math.isfinite(solution.worst), "the geometric start is feasible"
-    assert all(a < b for a, b in pairwise(gaps)), "poles are apart"
-    zeros(gaps, weights)  # refuses what is not interlaced
-    return gaps, weights
+    return checked_buffers(gaps, weights)

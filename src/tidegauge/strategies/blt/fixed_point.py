@@ -24,13 +24,9 @@ from tidegauge.compiled import kernels
 from tidegauge.errors import InvalidInput
 from tidegauge.strategies.strategy import Int64, State, UInt64
 
-__all__ = ["UNIT", "encode", "init_encoder", "largest_total", "rounding_error", "sqrt_up"]
-
-UNIT = 1 << 64
-"""Gaps, weights and states are integers over this."""
+__all__ = ["encode", "init_encoder", "largest_total", "rounding_error"]
 
 _SPACE = 1 << 62  # of 2^63: the upper half of int64 belongs to the noise
-_ROOT_BITS = 96
 
 
 def rounding_error(gaps: Sequence[int], lattice_bits: int) -> Fraction:
@@ -58,22 +54,6 @@ def largest_total(absolute_gain: Fraction, gaps: Sequence[int], lattice_bits: in
     h = Fraction(2) ** -lattice_bits
     room = _SPACE * min(h, Fraction(1)) - rounding_error(gaps, lattice_bits)
     return max(0, math.floor(room / absolute_gain))
-
-
-def sqrt_up(value: Fraction) -> Fraction:
-    """Return a rational at least the square root, too large by less than 2^-64 of it.
-
-    Examples:
-        >>> sqrt_up(Fraction(9, 4))
-        Fraction(3, 2)
-    """
-    if value == 0:
-        return Fraction(0)
-    magnitude = value.numerator.bit_length() - value.denominator.bit_length()
-    bits = _ROOT_BITS + max(0, -magnitude)
-    scaled = -((-value.numerator << 2 * bits) // value.denominator)
-    root = math.isqrt(scaled)
-    return Fraction(root if root * root == scaled else root + 1, 1 << bits)
 
 
 def init_encoder(buffers: int, cells: int) -> State:

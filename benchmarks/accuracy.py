@@ -18,6 +18,7 @@ from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt import search
 from tidegauge.strategies.blt.fitting import _demands, _memory, _targets, fit
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
 from tidegauge.strategies.strategy import Norm
 
@@ -119,10 +120,11 @@ def pure():
     print("\nlevels | worst std at epsilon 1 | promised | with completed blocks only | view")
     for view, horizon, promised in PURE:
         opened, completed = (
-            best_levels([view], [1.0], horizon, opened=opened) for opened in (True, False)
+            best_levels([view], [1.0], horizon or UNKNOWN_HORIZON, opened=opened)
+            for opened in (True, False)
         )
         std, other = (
-            math.sqrt(blocks.worst_variance_gain(view, horizon or 1 << 20))
+            math.sqrt(blocks.worst_variance_gain(view, horizon or UNKNOWN_HORIZON))
             * DiscreteLaplace(blocks.sensitivity(Norm.L1, ONE)).std
             for blocks in (opened, completed)
         )

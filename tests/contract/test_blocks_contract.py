@@ -25,7 +25,6 @@ from tidegauge.strategies.decay import (
     Window,
 )
 from tidegauge.strategies.strategy import Norm
-from tidegauge.strategies.study import encoder_matrix
 
 VIEWS: list[Decay] = [
     Running(),
@@ -106,9 +105,7 @@ def test_the_sensitivity_counts_every_cell(relation: NeighboringRelation, norm: 
 def test_a_ledger_with_one_level_too_few_is_caught() -> None:
     class OneLevelShort:
         lattice_bits = 0
-        largest_total = 1 << 40
-        encode = Blocks((1, 2, 4)).encode
-        init_encoder = Blocks((1, 2, 4)).init_encoder
+        encoder_matrix = Blocks((1, 2, 4)).encoder_matrix
         sensitivity = Blocks((1, 2)).sensitivity
 
     one = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
@@ -121,7 +118,7 @@ def test_a_ledger_with_one_level_too_few_is_caught() -> None:
 def test_every_step_lies_in_one_block_of_each_level(levels: tuple[int, ...]) -> None:
     strategy, steps = Blocks(levels), levels[-1] * 3
     level = strategy.coordinates(0, steps) % 64
-    C = encoder_matrix(strategy, steps)
+    C = strategy.encoder_matrix(steps)
     for place in range(len(levels)):
         assert [1.0] * steps == C[level == place].sum(axis=0).tolist()
     assert set(np.unique(C)) <= {0.0, 1.0}

@@ -92,6 +92,10 @@ class PythonBlt(Strategy):
     def coordinates(self, first: int, steps: int) -> np.ndarray:
         return np.arange(first, first + steps) * 64
 
+    @property
+    def drawn_places(self) -> int:
+        return 1
+
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         return {"past": np.zeros((0, cells)), "q": np.zeros((len(self.gaps), cells))}
 
@@ -128,9 +132,6 @@ class PythonBlt(Strategy):
         raise NotImplementedError
 
     def noise_terms(self, view: Decay, step: int) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
-
-    def matrices(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
 

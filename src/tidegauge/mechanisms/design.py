@@ -21,7 +21,7 @@ from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt import Blt, fit
-from tidegauge.strategies.bounds import lower_bound
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
@@ -31,7 +31,6 @@ __all__ = ["design"]
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
 _ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
-_UNKNOWN_HORIZON = 1 << 20  # where a running sum is judged if nobody says how long it runs
 
 Candidate = tuple[Strategy, Law, Cost]
 
@@ -48,7 +47,7 @@ def design(request: Request) -> GaugePlan:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
     """
-    horizon = request.horizon or _UNKNOWN_HORIZON
+    horizon = request.horizon or UNKNOWN_HORIZON
     bounds = [lower_bound(decay, horizon) for _, decay in request.views]
     best: tuple[float, Candidate] | None = None
     for strategy, law, cost in _candidates(request, bounds):
@@ -135,9 +134,8 @@ def _pure(request: Request, cost: PureCost, bounds: list[float]) -> Iterator[Can
     """Noise on each step, and the best blocks, with and without open ones."""
     decays = [decay for _, decay in request.views]
     strategies: list[Strategy] = [Identity(0)]
-    strategies += [
-        best_levels(decays, bounds, request.horizon, opened=opened) for opened in (True, False)
-    ]
+    horizon = request.horizon or UNKNOWN_HORIZON
+    strategies += [best_levels(decays, bounds, horizon, opened=opened) for opened in (True, False)]
     for strategy in strategies:
         if strategy.largest_total >= request.max_per_step:
             scale = strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon

@@ -7,10 +7,10 @@ import pytest
 from twins.exact_filters import column_norm_squared
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies.blt import search
+from tidegauge.strategies.blt import fitting, search
 from tidegauge.strategies.blt.buffers import UNIT
 from tidegauge.strategies.blt.fitting import _demands, _grow, _targets, fit
-from tidegauge.strategies.blt.shipped import SHIPPED, UNKNOWN_HORIZON
+from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
 from tidegauge.strategies.blt.variance import variance_gain, zeros
 from tidegauge.strategies.bounds import lower_bound
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
@@ -80,7 +80,7 @@ def test_an_unknown_horizon_is_flat_over_four_decades():
     assert ratios.max() <= 1.28
     assert ratios.min() >= 1.2
     assert result.worst == pytest.approx(
-        ratios[list(np.log2(UNKNOWN_HORIZON).astype(int) - 10)].max()
+        ratios[list(np.log2(SPREAD_OF_HORIZONS).astype(int) - 10)].max()
     )
 
 
@@ -212,9 +212,12 @@ def test_an_important_view_is_served_better():
     assert leaning.ratios[0] == pytest.approx(1.1 * leaning.ratios[1], rel=1e-3)
 
 
-def test_buffers_are_added_only_while_they_pay():
-    assert [len(fit(MIXED, 8760, most_buffers=most).gaps) for most in (1, 2, 3, 7)] == [1, 2, 3, 3]
-    assert len(fit([Running()], most_buffers=3).gaps) == 3  # and not the shipped six
+def test_buffers_are_added_only_while_they_pay(monkeypatch):
+    buffers = []
+    for most in (1, 2, 3, 7):
+        monkeypatch.setattr(fitting, "_MOST_BUFFERS", most)
+        buffers.append(len(fit(MIXED, 8760).gaps))
+    assert [1, 2, 3, 3] == buffers
 
 
 def test_the_horizon_does_not_touch_the_norm_that_is_charged():
@@ -242,7 +245,7 @@ def test_the_horizon_does_not_touch_the_norm_that_is_charged():
         (lambda: fit([Running()], 2.5), "horizon to be an integer"),
         (lambda: fit([Running()], 10, importance=[1, 2]), "Give one number for each"),
         (lambda: fit([Running()], 10, importance=[0]), r"importance\[0\] > 0"),
-        (lambda: fit([Running()], 10, most_buffers=9), "most_buffers in"),
+        (lambda: fit([Running()], (1 << 38) + 1), "horizon in"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_with_the_remedy(call, remedy):
@@ -261,11 +264,12 @@ def test_what_cannot_be_fitted_is_refused_with_the_remedy(call, remedy):
     ],
     ids=["mixed", "minutes", "two windows", "running and step", "unknown horizon"],
 )
-def test_forty_random_starts_find_nothing_better(views, horizon):
+def test_forty_random_starts_find_nothing_better(views, horizon, monkeypatch):
+    monkeypatch.setattr(fitting, "_MOST_BUFFERS", 4)
     targets = [target for view in views for target in _targets(view, horizon)]
     demands = _demands(targets, [1.0] * len(targets))
     rng = np.random.default_rng(1)
-    found = _grow(targets, [1.0] * len(targets), 4)
+    found = _grow(targets, [1.0] * len(targets))
     buffers = len(found.logits) // 2
     best = math.inf
     for _ in range(40):

@@ -20,7 +20,7 @@ from tidegauge.strategies.blt.buffers import UNIT, checked_buffers
 from tidegauge.strategies.blt.fixed_point import rounding_error
 from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.bounds import worst_step
-from tidegauge.strategies.decay import Decay, Step
+from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import (
     MOST_STEPS,
     Float64,
@@ -181,6 +181,11 @@ class Blt(Strategy):
         """One row a step."""
         return step_coordinates(first, steps)
 
+    @property
+    def drawn_places(self) -> int:
+        """1: every row."""
+        return 1
+
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states and those of the views, all zero."""
         return filters.init_decoder(views, cells, len(self.gaps))
@@ -213,10 +218,6 @@ class Blt(Strategy):
         """The sizes of a row of B; old ones in groups (see ``noise_groups``)."""
         return study.noise_groups(lambda steps: self.variance_gain(view, steps), step)
 
-    def matrices(self, steps: int) -> tuple[Float64, Float64]:
-        """C and its inverse, from impulses through the strategy's own code."""
-        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
-
     def coefficients(self, n: int) -> Float64:
         """c_0 ... c_(n-1), correctly rounded to a few units in the last place."""
         integer("n", n, low=1, high=_MOST_COEFFICIENTS, why="Each is computed. Ask for fewer.")
@@ -225,14 +226,6 @@ class Blt(Strategy):
         pairs = zip(weights, np.log1p(-gaps), strict=True)
         tail = sum((weight * np.exp(rate * lags) for weight, rate in pairs), np.zeros(n - 1))
         return np.concatenate([np.ones(1), tail])
-
-    def max_error(self, view: Decay, steps: int) -> float:
-        """The largest std over ``steps`` steps, one event of one grain, mu = 1; in grains."""
-        return study.max_error(self, view, steps)
-
-    def mean_squared_error(self, view: Decay, steps: int) -> float:
-        """The mean variance over ``steps`` steps, one event of one grain, mu = 1."""
-        return study.mean_squared_error(self, view, steps)
 
     @cached_property
     def _words(self) -> tuple[UInt64, UInt64]:

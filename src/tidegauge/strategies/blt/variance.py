@@ -22,6 +22,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,7 @@ def zeros(gaps: tuple[int, ...], weights: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class _Geometric:
     """A share of sum (sum_i rho_i p_i^(n - start))^2 over start <= n < start + length."""
@@ -131,6 +133,7 @@ class _Geometric:
         return np.asarray(self.share * (linear - ((u @ self.matrix) * u).sum(axis=-1)))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class _Response:
     """Partial sums of b^2: a table for the first steps, then geometric parts."""
@@ -162,6 +165,7 @@ def _response(gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay) -> 
             return _Response(np.zeros(1), _poles(inverse, *decay.poles))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class _Inverse:
     """1 / C = 1 - sum_i omega_i z / (1 - zh_i z), with y_i = 1 - zh_i; omega_i > 0."""

@@ -9,13 +9,13 @@ import pytest
 from contract.strategy_contract import workload
 from hypothesis import given
 from hypothesis import strategies as st
+from twins.cases import ONE
 
 from tidegauge.privacy import unit
 from tidegauge.strategies.blocks import OpenBlocks
 from tidegauge.strategies.decay import Running, Window
 from tidegauge.strategies.strategy import Int64, Norm, State
 
-ONE = unit.Neighbors(unit.Event(), unit.NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
 CASES = [
     (OpenBlocks((1, 3, 9, 27), (Running(),)), 81),
     (OpenBlocks((1, 3), (Running(),)), 60),

@@ -33,12 +33,3 @@ def test_importing_reads_neither_numba_nor_scipy_nor_numpy():
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "[]" == run.stdout.strip()
-
-
-def test_names_of_guarantees_and_views_need_neither_numba_nor_scipy():
-    script = (
-        "import sys, tidegauge as tg; [getattr(tg, name) for name in tg.__all__]; "
-        "print([m for m in ('numba', 'scipy') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "[]" == run.stdout.strip()

@@ -174,18 +174,3 @@ def test_keys_of_many_ranges_do_not_pile_up(monkeypatch):
     inputs = [[cell << 11, 0] for cell in range(10)]
     assert words_of(source, inputs) == words_of(source, inputs)
     assert len(source._words._ciphers) <= 3
-
-
-def test_importing_the_noise_imports_neither_numba_nor_scipy():
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, tidegauge.noise.gaussian, tidegauge.noise.laplace, tidegauge.testing;"
-        "print(sorted({'numba', 'scipy', 'mpmath'} & set(sys.modules)))"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
-    )
-    assert result.stdout.strip() == "[]", result.stderr

@@ -1,16 +1,12 @@
 """Pictures: what they contain, read back from the saved file."""
 
 import builtins
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-import tidegauge
 from tidegauge.errors import InvalidParameter, MissingExtra
 from tidegauge.plots import OKABE_ITO, Panel, releases_figure
 
@@ -144,12 +140,3 @@ def test_without_matplotlib_the_line_to_type_is_given(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtra, match=r'pip install "tidegauge\[plots\]"'):
         releases_figure([1, 2], panels_of(["one"], 2), path=tmp_path / "x.png", **WORDS)
-
-
-def test_importing_plots_does_not_load_matplotlib():
-    code = "import sys, tidegauge.plots; print('matplotlib' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": str(Path(tidegauge.__file__).parents[1])},
-    )  # fmt: skip
-    assert done.stdout.strip() == "False"

@@ -22,11 +22,11 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.weights import LONGEST_REACH, fixed, lags, short
 
-__all__ = ["LARGEST_ERROR", "Polynomial", "exponential_sum"]
+__all__ = ["Polynomial", "exponential_sum"]
 
 Float64 = NDArray[np.float64]
 
-LARGEST_ERROR = 0.005
+_LARGEST_ERROR = 0.005
 _PER_OCTAVE = 24  # sampled ages; the error oscillates about twice between two nodes
 _VISIBLE_BITS = 53  # a weight below 2^-53 of the first is invisible in a float64 sum
 
@@ -120,7 +120,7 @@ def exponential_sum(c: float, reach: int) -> tuple[Float64, Float64, float]:
     last = math.floor(2**octaves + 1e-9) - 1
     k = np.unique(np.round(np.geomspace(1, last + 1, math.ceil(_PER_OCTAVE * octaves) + 2)) - 1)
     terms, error = 0, math.inf
-    while error > LARGEST_ERROR:  # an even grid of nodes converges geometrically
+    while error > _LARGEST_ERROR:  # an even grid of nodes converges geometrically
         terms += 1
         gaps, weights, error = _least_squares(c, k, terms)
     return gaps, weights, error

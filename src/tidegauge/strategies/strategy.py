@@ -264,6 +264,7 @@ class Strategy(ABC):
         Raises:
             InvalidParameter: ``steps`` is not in [1, 4096].
         """
+        _checked_dense(steps)
         drawn = self.coordinates(0, steps) % COORDINATES_PER_STEP < self.drawn_places
         return self.encoder_matrix(steps)[drawn], self.decoder_matrix(Step(), steps)[:, drawn]
 

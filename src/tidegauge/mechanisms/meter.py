@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import Lock
 from typing import NoReturn, final
 
 from numpy.typing import ArrayLike
@@ -23,7 +24,7 @@ class Meter:
 
     Guarantee:
         No coordinate is drawn twice and no draw is used for two: a meter cannot be copied, pickled
-        or used in a fork; one token, taken for a block and given back at its end, keeps out a
+        or used in a fork; one lock, taken for a block and given back at its end, keeps out a
         second thread and everything after an interruption.
 
     Args:
@@ -57,7 +58,7 @@ class Meter:
         self._plan, self._words, self._step = plan, words, step
         self._state = private_state(plan.strategy, plan.neighbors.cells) if state is None else state
         self._owner = os.getpid()
-        self._token = [None]  # popping it is atomic
+        self._busy = Lock()  # never given back by an interrupted block
         self._clamped = 0
 
     @property
@@ -91,24 +92,22 @@ class Meter:
     def advance(self, checked: Int64) -> Int64:
         """Measure a block that :func:`~.totals.totals` has checked."""
         self._refuse_in_a_fork()
-        try:
-            self._token.pop()
-        except IndexError:
+        if not self._busy.acquire(blocking=False):
             raise LiveState(
                 "Expected a meter between two blocks, got one inside a block: it was interrupted, "
                 "or another thread is using it. Its noise may be ahead of its releases. Use one "
                 "thread; after an interruption start again from what was stored."
-            ) from None
+            )
         plan, end = self._plan, self._step + len(checked)
         if plan.last_step is not None and end > plan.last_step:
-            self._token.append(None)
+            self._busy.release()
             raise StreamEnded(
                 f"Expected steps up to {plan.last_step}, got {end}. "
                 "The guarantee was computed for these steps only. Plan a gauge with a later end."
             )
         rows = measure(plan.strategy, self._state, plan.law, self._words, checked, self._step)
         self._step = end
-        self._token.append(None)
+        self._busy.release()
         return rows
 
     def close(self) -> None:

@@ -26,9 +26,9 @@ from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.decay import Custom, Decay, Step, Window
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.strategy import Float64, Strategy
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Strategy
 
 __all__ = ["GaugePlan"]
 
@@ -73,8 +73,8 @@ class GaugePlan:
     horizon: int | None
     end: int | None
     level: float = 0.95
-    _cache: dict[tuple[str, Decay, int], Float64] = field(
-        default_factory=dict, repr=False, compare=False
+    _chunks: dict[tuple[str, Decay, int], Float64] = field(
+        init=False, default_factory=dict, repr=False, compare=False
     )
 
     @cached_property
@@ -83,18 +83,20 @@ class GaugePlan:
         ends = [end for end in (self.end, self.strategy.hard_end) if end is not None]
         return min(ends, default=None)
 
-    def decay(self, view: str) -> Decay:
-        """Return the decay of a view by its name.
+    def decay(self, view: str | Decay) -> Decay:
+        """Return a decay itself, or that of a view by its name.
 
         Raises:
-            InvalidParameter: There is no view of this name.
+            InvalidParameter: There is no view of this name, or it is neither.
         """
+        if isinstance(view, Decay):
+            return view
         for name, decay in self.views:
             if name == view:
                 return decay
         raise InvalidParameter(
-            f"Expected the name of a view, got {shown(view)}. "
-            f"Use one of {shown([name for name, _ in self.views])}."
+            f"Expected the name of a view or a decay, got {shown(view)}. Nothing of this kind was "
+            f"planned. Use one of {shown([name for name, _ in self.views])}, or write Window(168)."
         )
 
     def with_view(self, name: str, decay: Decay) -> GaugePlan:
@@ -104,7 +106,9 @@ class GaugePlan:
     def full_after(self, view: str) -> int:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
         decay = self.decay(view)
-        return decay.steps if isinstance(decay, Window) else 1
+        if isinstance(decay, Window):
+            return decay.steps
+        return len(decay.taps) if isinstance(decay, Step | Custom) else 1
 
     def noise_std(self, view: str | Decay, steps: ArrayLike) -> Float64:
         """Return the standard deviation of a view's noise at each of ``steps``.
@@ -115,12 +119,15 @@ class GaugePlan:
 
         Returns:
             float64 of shape (n,), in grains; of the implemented noise, exact up to rounding.
+
+        Raises:
+            InvalidParameter: No such view, or a step that cannot be released.
         """
-        return self._by_step("std", self.decay(view) if isinstance(view, str) else view, steps)
+        return self._by_step("std", self.decay(view), steps)
 
     def half_width(self, view: str | Decay, steps: ArrayLike) -> Float64:
         """Return half the width of the pointwise interval at each of ``steps``; shape (n,)."""
-        decay = self.decay(view) if isinstance(view, str) else view
+        decay = self.decay(view)
         if isinstance(self.law, RoundedGaussian):
             return self._by_step("std", decay, steps) * NormalDist().inv_cdf((1 + self.level) / 2)
         return self._by_step("half", decay, steps)
@@ -128,16 +135,22 @@ class GaugePlan:
     def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:
         """Look numbers up in chunks of steps, so that a live step costs no formula."""
         wanted = np.asarray(steps, dtype=np.int64)
+        last = self.last_step or MOST_STEPS
+        if wanted.size and not 1 <= wanted.min() <= wanted.max() <= last:
+            raise InvalidParameter(
+                f"Expected step numbers in [1, {last}], got others. Steps are counted from 1, and "
+                "nothing is measured after the last. Ask for a step that can be released."
+            )
         result = np.empty(len(wanted))
         chunks = (wanted - 1) // _CHUNK
         for chunk in np.unique(chunks):
             key = (what, decay, int(chunk))
-            if key not in self._cache:
-                if len(self._cache) >= _KEPT:
-                    self._cache.clear()
-                self._cache[key] = self._chunk(what, decay, int(chunk))
+            if key not in self._chunks:
+                if len(self._chunks) >= _KEPT:
+                    self._chunks.clear()
+                self._chunks[key] = self._chunk(what, decay, int(chunk))
             inside = chunks == chunk
-            result[inside] = self._cache[key][(wanted[inside] - 1) % _CHUNK]
+            result[inside] = self._chunks[key][(wanted[inside] - 1) % _CHUNK]
         return result
 
     def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
@@ -154,9 +167,8 @@ class GaugePlan:
             result[i] = half[key]
         return result
 
-    @property
-    def ledger(self) -> Ledger:
-        """The account of the guarantee with this gauge's cost charged; others may follow."""
+    def charged(self) -> Ledger:
+        """Return an account of the guarantee with this gauge's cost charged."""
         ledger = Ledger(self.guarantee)
         ledger.charge({"gauge": self.cost})
         return ledger
@@ -165,13 +177,14 @@ class GaugePlan:
         """Return what is promised, in words, with every declared constant, as Markdown."""
         kind = "rounded Gaussian" if isinstance(self.law, RoundedGaussian) else "discrete Laplace"
         measured = _STRATEGIES[type(self.strategy)]
+        low, high = self.neighbors.low, self.neighbors.high
         declared = {
-            "cells": list(self.cells) if self.cells else self.neighbors.cells,
-            "max_change": (self.neighbors.low, self.neighbors.high),
+            "cells": ", ".join(self.cells) if self.cells else self.neighbors.cells,
+            "max_change": (low, high) if low else high,
             "max_cells": self.neighbors.max_cells,
             "max_per_step": self.max_per_step,
-            "horizon": self.horizon,
-            "end": self.end,
+            "horizon": self.horizon or "not declared",
+            "end": self.end or "none",
         }
         return privacy_statement(
             self.guarantee,
@@ -179,13 +192,13 @@ class GaugePlan:
             self.neighbors.relation,
             gauges={"gauge": f"{kind} noise on every coordinate of {measured}, drawn once."},
             declared=declared,
-            spent=self.ledger.total(),
+            spent=self.charged().total(),
         )
 
     def describe(self) -> dict[str, Any]:
         """Return everything that affects privacy as plain data (strings, integers, lists)."""
         described = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
-        del described["_cache"], described["views"], described["level"]
+        del described["_chunks"], described["views"], described["level"]
         return described
 
     @property

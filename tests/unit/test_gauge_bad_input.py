@@ -166,6 +166,8 @@ BAD_PARAMETERS = {
     "a number for a guarantee": ({"epsilon": None, "delta": None, "guarantee": 1.0}, "guarantee"),
     "level 0": ({"level": 0}, "level"),
     "level 1": ({"level": 1}, "level"),
+    "level too near 1": ({"level": 1 - 1e-12}, "level"),
+    "three changes": ({"max_change": (0, 1, 2)}, "max_change"),
 }
 
 
@@ -249,7 +251,7 @@ def test_asking_for_an_unknown_view_or_step_is_refused():
     gauge = make()
     with pytest.raises(tg.InvalidParameter, match="Use one of"):
         gauge.noise_std("nothing", 1)
-    for step in (0, -1, 1.5, 10**16):
+    for step in (0, -1, 1.5, 2**38 + 1):
         with pytest.raises(tg.InvalidParameter, match="step"):
             gauge.noise_std("running", step)
 
@@ -263,3 +265,12 @@ def test_large_but_possible_sums_are_planned():
     gauge = make(max_change=1 << 31, max_per_step=1 << 50)
     release = gauge.update([1 << 50, 3])["running"]
     assert abs(release.value[0] - (1 << 50)) < 7 * release.noise_std[0]
+
+
+def test_noise_of_a_step_after_the_end_is_refused():
+    gauge = make(end=10, horizon=None)
+    assert gauge.noise_std("running", 10) > 0
+    with pytest.raises(tg.InvalidParameter, match="step"):
+        gauge.noise_std("running", 11)
+    with pytest.raises(tg.InvalidParameter, match="step"):
+        gauge.plan.noise_std("running", [0, 1])

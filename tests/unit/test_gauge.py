@@ -109,8 +109,36 @@ def test_named_cells_are_found_by_name():
     release = gauge.update_many(history(5))["total"]
     assert (release.value[:, 1] == release.cell("b").value).all()
     assert (release.upper[:, 1] == release.cell("b").upper).all()
-    with pytest.raises(tg.InvalidParameter, match="Use one of"):
-        release.cell("z")
+    assert (release.value[:, 1] == release.cell(1).value).all()
+    for unknown in ("z", 3, -1, True, None):
+        with pytest.raises(tg.InvalidParameter, match="Known here"):
+            release.cell(unknown)
+    with pytest.raises(tg.InvalidParameter, match="no cells"):
+        release.cell("a").cell("a")
+
+
+def test_cells_may_be_named_by_any_iterable_of_text():
+    for names in (("a", "b"), np.array(["a", "b"]), iter(["a", "b"])):
+        assert ("a", "b") == make(cells=names).update([1, 2])["total"].names
+
+
+@pytest.mark.parametrize("cells", [None, 2, ["a", "b"]])
+def test_columns_are_a_frame_of_one_row_a_step_and_cell(cells):
+    gauge = make(cells=cells)
+    release = gauge.update_many(history(5, 2) if cells else history(5, 2)[:, 0])["week"]
+    columns = release.columns()
+    rows = 10 if cells else 5
+    assert {rows} == {len(column) for column in columns.values()}
+    assert (release.value.ravel() == columns["value"]).all()
+    assert (columns["lower"] < columns["upper"]).all()
+    assert ("cell" in columns) == (cells is not None)
+    one = gauge.update([1, 2] if cells else 1)["week"].columns()
+    assert (2 if cells else 1) == len(one["value"])
+
+
+def test_a_release_is_printed_with_its_values():
+    release = make(cells=None).update(5)["total"]
+    assert f"{float(release.value):.1f}".removesuffix("0") in str(release)
 
 
 def test_views_in_a_list_name_themselves():

@@ -6,6 +6,7 @@ import os
 from threading import Lock
 from typing import NoReturn, final
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from tidegauge.errors import LiveState, StreamEnded
@@ -16,6 +17,23 @@ from tidegauge.noise.randomness import Words, open_words
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Meter"]
+
+_WARM_UP_CELLS = 4096  # enough lanes for a draw to be rejected and drawn again
+
+
+def _warm_up(plan: GaugePlan) -> None:
+    """Compile what a block needs, on zeros under a throw-away key.
+
+    The first use after an installation takes seconds: an interruption there must not find a meter
+    inside a block.
+    """
+    state = private_state(plan.strategy, _WARM_UP_CELLS)
+    zeros = np.zeros((1, _WARM_UP_CELLS), np.int64)
+    measured = measure(plan.strategy, state, plan.law, open_words("tidegauge warm-up"), zeros, 0)
+    decays = [decay for _, decay in plan.views]
+    reading = plan.strategy.init_decoder(decays, _WARM_UP_CELLS)
+    out = np.empty((len(decays), 1, _WARM_UP_CELLS))
+    plan.strategy.decode(reading, decays, measured, 0, out)
 
 
 @final
@@ -48,6 +66,7 @@ class Meter:
     def __init__(
         self, plan: GaugePlan, *, state: dict[str, State] | None = None, step: int = 0
     ) -> None:
+        _warm_up(plan)
         law, bits = plan.law, plan.strategy.lattice_bits
         words = open_words("tidegauge measurement 1", plan.fingerprint, law.scale, bits)
         self._start(plan, words, state, step)

@@ -179,12 +179,15 @@ class GaugePlan:
         measured = _STRATEGIES[type(self.strategy)]
         low, high = self.neighbors.low, self.neighbors.high
         declared = {
+            "views": ", ".join(name for name, _ in self.views),
             "cells": ", ".join(self.cells) if self.cells else self.neighbors.cells,
             "max_change": (low, high) if low else high,
             "max_cells": self.neighbors.max_cells,
             "max_per_step": self.max_per_step,
-            "horizon": self.horizon or "not declared",
-            "end": self.end or "none",
+            "horizon": self.horizon,
+            "end": self.end,
+            "last step": self.last_step,
+            "level of intervals": self.level,
         }
         return privacy_statement(
             self.guarantee,

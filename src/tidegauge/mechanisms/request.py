@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -149,10 +149,10 @@ def _cells_of(cells: Any) -> tuple[int, tuple[str, ...] | None, bool]:
     """
     if cells is None:
         return 1, None, True
-    if isinstance(cells, str) or not isinstance(cells, Sequence):
+    if isinstance(cells, str) or not isinstance(cells, Iterable):
         why = "Give a number of cells, a list of their names, or leave it out for a single number."
         return integer("cells", cells, low=1, high=_MOST_CELLS, why=why), None, False
-    names = tuple(cells)
+    names = tuple(str(name) if isinstance(name, str) else name for name in cells)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InvalidParameter(
             f"Expected cells to be a list of names, got {shown(cells)}. Values are found by them. "

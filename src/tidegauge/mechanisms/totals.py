@@ -79,8 +79,9 @@ def _shaped(array: NDArray[Any], plan: GaugePlan, *, block: bool) -> NDArray[Any
     if array.ndim == len(wanted) + block and (plan.scalar or array.shape[-1] == cells):
         return array if array.ndim == 2 else array.reshape(-1, cells)
     shape = (("steps",) if block else ()) + wanted
+    named = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
     raise InvalidInput(
-        f"Expected totals of shape ({', '.join(map(str, shape))}), got shape {array.shape}. "
+        f"Expected totals of shape ({named}), got shape {array.shape}. "
         "Every step has one total for every cell. Use update for one step, update_many for a block."
     )
 

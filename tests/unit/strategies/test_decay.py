@@ -176,5 +176,6 @@ def test_a_polynomial_takes_few_terms():
 
 def test_the_terms_of_a_polynomial_cannot_be_changed_from_outside():
     decay = Polynomial(1)
-    decay.poles[1][:] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        decay.poles[1][:] = 0
     assert decay.weights(1)[0] == pytest.approx(1, rel=0.005)

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from threading import Lock
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.checks import integer
+from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.meter import Meter
@@ -113,6 +113,11 @@ class Gauge:
             horizon=horizon, end=end, neighboring_relation=neighboring_relation,
             max_change=max_change, max_cells=max_cells, max_per_step=max_per_step, level=level,
         )  # fmt: skip
+        if not isinstance(keep, bool):
+            raise InvalidParameter(
+                f"Expected keep to be True or False, got {shown(keep)}. It decides whether later "
+                "views are possible. Write keep=True to keep the measurement in memory."
+            )
         plan = design(request)
         self._start(plan, Meter(plan), keep=keep)
 
@@ -242,18 +247,34 @@ class Gauge:
             (4,)
         """
         decay = self._plan.decay(view)
-        name = name or (view if isinstance(view, str) else decay.name)
+        if name is None:
+            name = view if isinstance(view, str) else decay.name
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter(
+                f"Expected name to be text, got {shown(name)}. The release is called by it. "
+                "Leave it out for the decay's own name."
+            )
         if self._kept is None:
             raise InvalidParameter(
                 "Expected a gauge with keep=True, got one that keeps no measurement. A later view "
                 "is decoded from the measurement. Make the gauge with keep=True, or plan the view."
             )
-        reading = Reading(self._plan, [decay])
-        out = np.empty((1, self.step, self._cells))
-        for steps, measured in self._kept:
+        reading, kept = Reading(self._plan, [decay]), tuple(self._kept)
+        out = np.empty((1, sum(steps for steps, _ in kept), self._cells))
+        for steps, measured in kept:
             reading.decode(measured, steps, out[:, reading.step : reading.step + steps])
         plan = self._plan.with_view(name, decay)
         return self._releases(plan, out, 1, block=True)[name]
+
+    def close(self) -> None:
+        """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
+        self._meter.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
@@ -318,7 +339,7 @@ class Gauge:
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
 
     def __repr__(self) -> str:
-        names = ", ".join(name for name, _ in self._plan.views)
+        names = ", ".join(shown(name) for name, _ in self._plan.views[:8])
         return (
             f"Gauge(views=[{names}], cells={self._cells}, step={self.step}, "
             f"guarantee={self._plan.guarantee}, meter={self._meter!r})"

@@ -209,9 +209,9 @@ def _level_of(level: Any) -> float:
     """
     why = "It is the chance that an interval covers the true value. Write 0.95."
     number = exact("level", level, above=0, below=1, why=why)
-    if number > 1 - Fraction(1, 10**9):
+    if not Fraction(1, 10**9) <= number <= 1 - Fraction(1, 10**9):
         raise InvalidParameter(
-            f"Expected level <= 1 - 1e-9, got level={level}. Tails that far out cannot be told "
-            f"apart. {why}"
+            f"Expected level in [1e-9, 1 - 1e-9], got level={shown(level)}. Further out, double "
+            f"precision cannot tell tails apart. {why}"
         )
     return float(number)

@@ -61,7 +61,7 @@ def table(releases: dict[str, tg.Release]) -> Table:
         row = [cell]
         for release in releases.values():
             one = release.cell(cell)
-            row.append(f"{one.value[-1]:,.0f} ± {one.half_width[-1]:,.0f}")
+            row.append(f"{one.value[-1]:z,.0f} ± {one.half_width[-1]:,.0f}")
         shown.add_row(*row)
     return shown
 

@@ -131,3 +131,10 @@ def test_threads_never_share_a_step():
     assert len(set(steps)) == len(steps)
     assert 120 == len(steps) + len(refused)
     assert refused, "four threads at once were meant to meet"
+
+
+def test_a_gauge_erases_its_key_at_the_end_of_a_with_statement():
+    with tg.Gauge(views=[tg.Step()], unit="event", epsilon=1) as gauge:
+        gauge.update(3)
+    with pytest.raises(tg.LiveState, match="closed"):
+        gauge.update(3)

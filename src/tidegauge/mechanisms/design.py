@@ -11,18 +11,21 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil, sqrt
 
-from tidegauge.errors import UnsupportedCombination
+import numpy as np
+
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.measure import Law
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
-from tidegauge.noise.gaussian import LARGEST_SCALE, LEAST_SCALE, RoundedGaussian
+from tidegauge.noise import gaussian, laplace
+from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt import Blt, fit
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
-from tidegauge.strategies.decay import Step
+from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -51,17 +54,25 @@ def design(request: Request) -> GaugePlan:
     bounds = [lower_bound(decay, horizon) for _, decay in request.views]
     best: tuple[float, Candidate] | None = None
     for strategy, law, cost in _candidates(request, bounds):
-        ratio = max(
-            sqrt(strategy.worst_variance_gain(decay, horizon)) * law.std / bound
-            for (_, decay), bound in zip(request.views, bounds, strict=True)
-        )
+        stds = [
+            sqrt(strategy.worst_variance_gain(decay, horizon)) * law.std
+            for _, decay in request.views
+        ]
+        if any(
+            _blurred(std, decay, request)
+            for std, (_, decay) in zip(stds, request.views, strict=True)
+        ):
+            continue
+        ratio = max(std / bound for std, bound in zip(stds, bounds, strict=True))
         if best is None or ratio < best[0]:
             best = ratio, (strategy, law, cost)
     if best is None:
         raise UnsupportedCombination(
-            f"Expected numbers that fit 64-bit integers, got max_per_step={request.max_per_step} "
-            f"with max_change={request.neighbors.largest}. Coordinates could overflow. "
-            "Lower max_per_step, measure in coarser grains, or declare an end."
+            f"Expected numbers that 64 bits can hold, got max_per_step={request.max_per_step}, "
+            f"max_change={request.neighbors.largest}, horizon={request.horizon}, "
+            f"end={request.end}. Coordinates could overflow, or their rounding for ever would cost "
+            "more than 0.2 % of the noise. Lower max_per_step, measure in coarser grains, design "
+            "for a shorter horizon, or declare an end."
         )
     strategy, law, cost = best[1]
     Ledger(request.guarantee).charge({"gauge": cost})
@@ -81,12 +92,19 @@ def design(request: Request) -> GaugePlan:
     )
 
 
+def _blurred(std: float, decay: Decay, request: Request) -> bool:
+    """Whether double precision of the largest possible value is not small beside the noise."""
+    steps = min(request.horizon or UNKNOWN_HORIZON, UNKNOWN_HORIZON)
+    largest = request.max_per_step * float(np.abs(decay.weights(steps)).sum())
+    return largest * 2.0**-53 > std / 100
+
+
 def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
     """Every proved combination of strategy and noise: all Gaussian, or all pure; never mixed."""
     ledger = Ledger(request.guarantee)
     if not isinstance(request.guarantee, PureDP):
-        (gaussian,) = ledger.split([1], GaussianCost)
-        found = _gaussian(request, gaussian)
+        (gaussian_cost,) = ledger.split([1], GaussianCost)
+        found = _gaussian(request, gaussian_cost)
         if found is not None:
             yield found
     if isinstance(request.guarantee, PureDP | ApproxDP):
@@ -112,11 +130,16 @@ def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
 def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> Candidate | None:
     coarse = (request.neighbors.largest - 1).bit_length()
     for bits in range(_FINEST, _COARSEST - 1, -1):
-        trial = replace(strategy, lattice_bits=bits - coarse)
+        if bits < coarse and isinstance(strategy, Identity):
+            break  # totals are whole grains: no coarser lattice holds them
+        try:
+            trial = replace(strategy, lattice_bits=bits - coarse)
+        except InvalidParameter:  # not even a total of 1 fits so fine a lattice
+            continue
         if trial.largest_total < request.max_per_step:
             continue
         scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-        if LEAST_SCALE <= scale <= LARGEST_SCALE:
+        if gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE:
             return trial, RoundedGaussian(scale), cost
     return None
 
@@ -137,9 +160,10 @@ def _pure(request: Request, cost: PureCost, bounds: list[float]) -> Iterator[Can
     horizon = request.horizon or UNKNOWN_HORIZON
     strategies += [best_levels(decays, bounds, horizon, opened=opened) for opened in (True, False)]
     for strategy in strategies:
-        if strategy.largest_total >= request.max_per_step:
-            scale = strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon
-            yield strategy, DiscreteLaplace(_rounded_up(scale)), cost
+        scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
+        fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
+        if fits and strategy.largest_total >= request.max_per_step:
+            yield strategy, DiscreteLaplace(scale), cost
 
 
 def _rounded_up(scale: Fraction) -> Fraction:

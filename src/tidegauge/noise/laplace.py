@@ -24,9 +24,9 @@ from tidegauge.noise.intervals import floors
 from tidegauge.noise.law import Law, check_scale, guided
 from tidegauge.noise.resolver import Tape
 
-__all__ = ["DiscreteLaplace"]
+__all__ = ["LARGEST_SCALE", "LEAST_SCALE", "DiscreteLaplace"]
 
-_SMALLEST, _LARGEST = Fraction(1, 512), Fraction(1 << 50)
+LEAST_SCALE, LARGEST_SCALE = Fraction(1, 512), Fraction(1 << 50)
 _BITS = 32
 _GUIDE_BITS = 10
 
@@ -62,7 +62,7 @@ class DiscreteLaplace(Law):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        check_scale(self.scale, _SMALLEST, _LARGEST, "1/512", "2**50")
+        check_scale(self.scale, LEAST_SCALE, LARGEST_SCALE, "1/512", "2**50")
         object.__setattr__(self, "scale", Fraction(self.scale))
 
     @property

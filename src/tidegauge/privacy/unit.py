@@ -67,8 +67,13 @@ class Contributions:
     min_separation: int = 0
 
     def __post_init__(self) -> None:
-        integer("max_events", self.max_events, low=1, high=_MOST)
-        integer("min_separation", self.min_separation, low=0, high=_MOST)
+        # kept as Python's integers: arithmetic on NumPy's would wrap around
+        why = "It bounds what one id adds to everything that is released. Declare a true bound."
+        events = integer("max_events", self.max_events, low=1, high=_MOST, why=why)
+        object.__setattr__(self, "max_events", events)
+        why = "It is a number of steps; 0 if two events of an id may share one."
+        apart = integer("min_separation", self.min_separation, low=0, high=_MOST, why=why)
+        object.__setattr__(self, "min_separation", apart)
 
 
 PrivacyUnit = Event | Contributions
@@ -151,15 +156,25 @@ class Neighbors:
     cells: int
 
     def __post_init__(self) -> None:
-        integer("low", self.low, low=-_MOST, high=0)
-        integer("high", self.high, low=0, high=_MOST)
-        if self.low == self.high:
+        # kept as Python's integers: arithmetic on NumPy's would wrap around
+        why = "It is what one event may add to one cell, in grains."
+        low = integer("low", self.low, low=-_MOST, high=0, why=why)
+        high = integer("high", self.high, low=0, high=_MOST, why=why)
+        if low == high:
             raise InvalidParameter(
                 "Expected a contribution other than zero, got low=high=0. Nothing would be "
                 "measured. Declare how much one event may add to one cell."
             )
-        integer("cells", self.cells, low=1, high=_MOST)
-        integer("max_cells", self.max_cells, low=1, high=self.cells)
+        cells = integer("cells", self.cells, low=1, high=_MOST, why="A gauge has one cell or more.")
+        why = "It is how many cells one event may touch; there are no more than the gauge has."
+        touched = integer("max_cells", self.max_cells, low=1, high=cells, why=why)
+        for name, number in (
+            ("low", low),
+            ("high", high),
+            ("cells", cells),
+            ("max_cells", touched),
+        ):
+            object.__setattr__(self, name, number)
 
     @property
     def largest(self) -> int:

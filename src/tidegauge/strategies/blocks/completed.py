@@ -73,6 +73,7 @@ class Blocks(Strategy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
+        object.__setattr__(self, "lattice_bits", int(self.lattice_bits))
 
     @staticmethod
     def base(base: int, horizon: int, lattice_bits: int = 0) -> Blocks:

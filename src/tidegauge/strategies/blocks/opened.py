@@ -95,6 +95,7 @@ class OpenBlocks(Strategy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
+        object.__setattr__(self, "lattice_bits", int(self.lattice_bits))
         object.__setattr__(self, "views", tuple(self.views))
         if not all(isinstance(view, Running | Window) for view in self.views):
             raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""Closed forms of the noise that reaches a view when each step is measured by itself."""
+"""The noise that reaches a view: its energy where each step is measured, its law in groups."""
 
 from __future__ import annotations
 

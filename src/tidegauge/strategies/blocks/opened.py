@@ -177,8 +177,8 @@ class OpenBlocks(Strategy):
             StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
         """
         check_totals(x, state["open_sums"].shape[1])
-        check_end(self.levels, first + len(x))
         end = first + len(x)
+        check_end(self.levels, end)
         if len(state["history"]) <= min(max(self._spans), end):
             slots = 1 + min(max(self._spans), 1 << (end - 1).bit_length())
             state["history"] = moved(state["history"], slots, first)

@@ -202,9 +202,8 @@ class Blt(Strategy):
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """The squared row norms of B, in closed form (see :mod:`.variance`)."""
-        return (
-            variance.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
-        )
+        gain = variance.variance_gain(self.gaps, self.weights, view, steps)
+        return gain * 4.0**-self.lattice_bits
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
         """The gain grows with the step: the last one, or the limit."""

@@ -36,6 +36,7 @@ __all__ = [
     "mu_from_epsilon_delta",
     "mu_from_pure",
     "mu_from_rho",
+    "odds_exceeded",
     "pure_from_mu",
     "rho_from_bounded_range",
     "rho_from_epsilon_delta",
@@ -105,6 +106,49 @@ def epsilon_from_mu(mu: Number, delta: Number) -> Fraction:
     if log_gaussian_delta(loss, 0.0) <= goal:
         return Fraction(0)
     return ceil_decimal(least(lambda eps: log_gaussian_delta(loss, eps) <= goal))
+
+
+def odds_exceeded(mu: Number, epsilon: Number) -> Fraction:
+    r"""Return how often mu-GDP may change odds by more than a factor of e^epsilon, rounded up.
+
+    Let S be the outcomes that a reader finds more than :math:`e^\varepsilon` times as likely under
+    P as under Q, p and q its probabilities. Then :math:`p \ge e^\varepsilon q`, while mu-GDP
+    allows only :math:`\Phi^{-1}(p) - \Phi^{-1}(q) \le \mu`: p is largest where both are equal,
+    :math:`\Phi(-a) = e^\varepsilon \Phi(-a - \mu)`. Odds that fall that far add at most
+    :math:`q = e^{-\varepsilon} p`.
+
+    Guarantee:
+        It holds for whatever is computed from the releases. The tail of the privacy loss of the
+        Gaussian mechanism itself is smaller and does not: rounding to one bit can exceed it.
+
+    Args:
+        mu: Above 0.
+        epsilon: Above 0.
+
+    Returns:
+        The probability, over the noise; 1 if nothing better is known.
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> round(float(odds_exceeded(mu_from_epsilon_delta(1, 1e-9), 1)), 8)
+        1.2e-07
+    """
+    shift, eps = float(GaussianDP(mu).mu), float(PureDP(epsilon).epsilon)
+
+    def log_tail(x: float) -> float:
+        return log_normal(x) + math.log(mills_ratio(x))
+
+    def below(x: float) -> bool:  # whether -5 + x lies below a, with a margin
+        one, other = log_tail(x - 5), log_tail(x - 5 + shift)
+        return one - other <= eps - _MARGIN * min(eps, 1.0) + 1e-14 * other
+
+    if not below(1e-3):
+        return Fraction(1)
+    log_p = log_tail(largest(below) - 5)
+    both = math.exp(log_p * (1 - 1e-13) + 1e-12) * (1 + math.exp(-eps))
+    return min(Fraction(1), ceil_decimal(both or 5e-324))
 
 
 def mu_from_rho(rho: Number) -> Fraction:

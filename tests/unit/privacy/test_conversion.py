@@ -5,6 +5,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from statistics import NormalDist
 
 import mpmath as mp
 import pytest
@@ -23,6 +24,7 @@ from tidegauge.privacy.conversion import (
     mu_from_epsilon_delta,
     mu_from_pure,
     mu_from_rho,
+    odds_exceeded,
     pure_from_mu,
     rho_from_bounded_range,
     rho_from_epsilon_delta,
@@ -62,6 +64,40 @@ def test_the_curve_agrees_with_dp_accounting():
     for mu, epsilon in [(0.2, 1.0), (1.0, 1.0), (1.0, 4.0), (3.0, 2.0)]:
         expected = GaussianPrivacyLoss(1 / mu).get_delta_for_epsilon(epsilon)
         assert gaussian_delta(mu, epsilon) == pytest.approx(expected, rel=1e-9)
+
+
+def tail(x):
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+@pytest.mark.parametrize("mu", [0.001, 0.182, 1, 3, 30])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1, 4, 20])
+def test_the_probability_that_odds_change_further_is_safe_and_nearly_exact(mu, epsilon):
+    with mp.workdps(60):
+        m, eps = mp.mpf(repr(mu)), mp.mpf(repr(epsilon))
+
+        def too_likely(a):
+            return tail(a) > mp.exp(eps) * tail(a + m)
+
+        low, high = mp.mpf(-40), eps / m + 1
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (low, middle) if too_likely(middle) else (middle, high)
+        exact = tail(low) * (1 + mp.exp(-eps))
+        found = odds_exceeded(mu, epsilon)
+        found = mp.mpf(found.numerator) / found.denominator
+        assert min(exact, 1) <= found
+        if low > -4.9:
+            assert found <= max(exact * (1 + mp.mpf("1e-5")), mp.mpf("1e-320"))
+
+
+def test_one_bit_of_a_gaussian_release_changes_odds_more_often_than_its_loss_exceeds_epsilon():
+    mu, epsilon = 0.181974807283, 1.0  # (1, 1e-9)-DP
+    tail_of_loss = NormalDist().cdf(mu / 2 - epsilon / mu)
+    cut = 5.2277  # the bit: whether a draw of N(mu, 1) or of N(0, 1) lies beyond cut + mu
+    often, seldom = NormalDist().cdf(-cut), NormalDist().cdf(-cut - mu)
+    assert often > math.exp(epsilon) * seldom
+    assert 2 * tail_of_loss < often <= odds_exceeded(mu, epsilon)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -16,16 +16,21 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.noise import resolver, thresholds
 from tidegauge.noise.intervals import floors
 from tidegauge.noise.law import Law, check_scale, guided
 from tidegauge.noise.resolver import Tape
+
+if TYPE_CHECKING:
+    from tidegauge.noise import _kernels
+else:
+    _kernels = lazy_module("tidegauge.noise._kernels")
 
 __all__ = ["LARGEST_SCALE", "LEAST_SCALE", "RoundedGaussian"]
 
@@ -88,8 +93,6 @@ class RoundedGaussian(Law):
         self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64
     ) -> int:
         """Add the decided draws of one attempt; list the other lanes in ``pending``."""
-        _kernels = kernels("tidegauge.noise")
-
         table, guide = self._tables
         return int(
             _kernels.rounded_gaussian(

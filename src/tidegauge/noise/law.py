@@ -10,16 +10,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import shown
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidParameter
 from tidegauge.noise.randomness import Words
 from tidegauge.noise.resolver import Tape
+
+if TYPE_CHECKING:
+    from tidegauge.noise import _kernels
+else:
+    _kernels = lazy_module("tidegauge.noise._kernels")
 
 __all__ = ["Law", "check_scale", "guided"]
 
@@ -119,8 +124,6 @@ class Law(ABC):
         self, words: Words, flat: Int64, coordinates: Int64, cells: int, lanes: Int64, number: int
     ) -> tuple[Int64, bool]:
         """Make an attempt of the lanes, or the first of all; return those left, and any unsure."""
-        _kernels = kernels("tidegauge.noise")
-
         blocks = self.blocks
         tile = _TILE // blocks
         end = len(lanes) if number else len(flat)

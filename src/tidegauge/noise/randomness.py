@@ -18,7 +18,7 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -27,8 +27,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 from numpy.typing import NDArray
 
 from tidegauge.checks import shown
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidParameter, LiveState
+
+if TYPE_CHECKING:
+    from tidegauge.noise import _kernels
+else:
+    _kernels = lazy_module("tidegauge.noise._kernels")
 
 __all__ = ["AesWords", "Context", "Words", "open_words"]
 
@@ -119,8 +124,6 @@ class AesWords(Words):
 
     def fill(self, inputs: UInt64, outputs: UInt64) -> None:
         """Encrypt the numbers, each range of cells and coordinates under its own key."""
-        _kernels = kernels("tidegauge.noise")
-
         self._check_live()
         start, stop = 0, len(inputs)
         while start < stop:

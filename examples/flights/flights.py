@@ -80,7 +80,7 @@ def draw(releases: dict[str, tg.Release], gauge: tg.Gauge, path: Path) -> None:
     releases_figure(
         ends, panels, path=path, title="Departures from New York in the last 7 days, by carrier",
         value_label="departures in 7 days", time_label="end of the 7 days (UTC), one reading a day",
-        caption=promise, share_y=False,
+        caption=promise, level=gauge.plan.level, share_y=False,
     )  # fmt: skip
 
 

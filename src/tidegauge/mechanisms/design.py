@@ -12,11 +12,11 @@ from fractions import Fraction
 from math import ceil, sqrt
 
 from tidegauge.errors import UnsupportedCombination
-from tidegauge.mechanisms.measure import Law
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise.gaussian import LARGEST_SCALE, LEAST_SCALE, RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.law import Law
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
 from tidegauge.strategies.blocks import best_levels

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.measure import Law
 from tidegauge.noise.gaussian import RoundedGaussian
+from tidegauge.noise.law import Law
 from tidegauge.noise.quantile import laplace_half_width
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Cost, Ledger

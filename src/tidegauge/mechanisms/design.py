@@ -17,8 +17,9 @@ from tidegauge.mechanisms.request import Request
 from tidegauge.noise.gaussian import LARGEST_SCALE, LEAST_SCALE, RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
+from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
-from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
+from tidegauge.privacy.ledger import Ledger
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.bounds import lower_bound

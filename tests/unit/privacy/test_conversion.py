@@ -20,7 +20,6 @@ from tidegauge.privacy.conversion import (
     epsilon_from_rho,
     gaussian_delta,
     k_event_table,
-    log_gaussian_delta,
     mu_from_epsilon_delta,
     mu_from_pure,
     mu_from_rho,
@@ -28,13 +27,12 @@ from tidegauge.privacy.conversion import (
     pure_from_mu,
     rho_from_bounded_range,
     rho_from_epsilon_delta,
-    rho_from_mu,
+    rho_from_mu_squared,
     rho_from_pure,
-    sqrt_down,
-    sqrt_up,
 )
+from tidegauge.privacy.curve import log_gaussian_delta
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
-from tidegauge.privacy.rounding import ceil_decimal
+from tidegauge.privacy.rounding import ceil_decimal, sqrt_down, sqrt_up
 
 EPSILONS = [1e-6, 1e-3, 0.1, 1, 10, 100]
 DELTAS = [0.999, 0.5, 1e-3, 1e-12, 1e-15, 1e-300]
@@ -151,7 +149,7 @@ def test_pure_dp_is_not_gaussian_dp_of_the_same_number():
 
 
 def test_rho_of_one_gauge():
-    assert Fraction(1, 2) == rho_from_mu(1)
+    assert Fraction(1, 2) == rho_from_mu_squared(1)
     assert Fraction(1, 2) == rho_from_pure(1)
     assert Fraction(1, 8) == rho_from_bounded_range(1)
     assert mu_from_rho(0.5) == 1
@@ -184,7 +182,9 @@ def test_zcdp_conversion_beats_the_simple_one():
 def test_the_largest_rho_is_safe(epsilon, delta):
     rho = rho_from_epsilon_delta(epsilon, delta)
     assert epsilon_from_rho(rho, delta) <= Fraction(repr(epsilon) if epsilon < 1 else epsilon)
-    assert rho <= rho_from_mu(mu_from_epsilon_delta(epsilon, delta)) * (1 + Fraction(1, 10**6))
+    assert rho <= rho_from_mu_squared(mu_from_epsilon_delta(epsilon, delta) ** 2) * (
+        1 + Fraction(1, 10**6)
+    )
 
 
 @given(st.fractions(min_value=0, max_value=10**6))

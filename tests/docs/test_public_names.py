@@ -2,15 +2,17 @@
 
 import inspect
 import os
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import tidegauge as tg
-from tidegauge import errors
+from tidegauge import errors, strategies
 from tidegauge.privacy import guarantee
-from tidegauge.strategies import decay
+from tidegauge.strategies.decay import Decay
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
@@ -25,20 +27,35 @@ def printed(script):
 HAND_WRITTEN = {"Contributions", "Gauge", "Release", "__version__"}
 
 
-def classes_of(module):
-    """The names of the classes that a module defines for others and that can be made."""
-    kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+def classes_of(*modules):
+    """The names of the classes that modules define for others and that can be made."""
     return {
         kind.__name__
-        for kind in kinds
-        if kind.__module__ == module.__name__
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and kind.__module__ == module.__name__
         and not kind.__name__.startswith("_")
         and not inspect.isabstract(kind)
     }
 
 
+def views():
+    """The names of all decays, in whatever module of the strategies they live."""
+    modules = [
+        import_module(found.name)
+        for found in pkgutil.walk_packages(strategies.__path__, "tidegauge.strategies.")
+    ]
+    decays = {kind.__name__ for m in modules for kind in vars(m).values() if is_decay(kind)}
+    return decays & classes_of(*modules)
+
+
+def is_decay(kind):
+    return isinstance(kind, type) and issubclass(kind, Decay)
+
+
 def test_every_error_view_and_guarantee_is_public_and_nothing_is_listed_twice():
-    found = classes_of(errors) | classes_of(decay) | classes_of(guarantee)
+    found = classes_of(errors, guarantee) | views()
     assert found | HAND_WRITTEN == set(tg.__all__)
     assert len(set(tg.__all__)) == len(tg.__all__)
 

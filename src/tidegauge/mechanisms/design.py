@@ -14,14 +14,15 @@ from math import ceil, sqrt
 import numpy as np
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.measure import Law
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise import gaussian, laplace
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.law import Law
+from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
-from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
+from tidegauge.privacy.ledger import Ledger
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt import Blt, fit
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,12 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.measure import Law
 from tidegauge.noise.gaussian import RoundedGaussian
-from tidegauge.noise.quantile import laplace_half_width
+from tidegauge.noise.law import Law
+from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
+from tidegauge.privacy.costs import Cost
 from tidegauge.privacy.guarantee import Guarantee
-from tidegauge.privacy.ledger import Cost, Ledger
+from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
@@ -130,7 +130,7 @@ class GaugePlan:
         """Return half the width of the pointwise interval at each of ``steps``; shape (n,)."""
         decay = self.decay(view)
         if isinstance(self.law, RoundedGaussian):
-            return self._by_step("std", decay, steps) * NormalDist().inv_cdf((1 + self.level) / 2)
+            return gaussian_half_width(self._by_step("std", decay, steps), self.level)
         return self._by_step("half", decay, steps)
 
     def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:

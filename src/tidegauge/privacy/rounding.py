@@ -47,7 +47,8 @@ def _root(value: Fraction, up: int) -> Fraction:
     """Integer square root of a scaled fraction, plus ``up`` units if it is not exact."""
     if value < 0:
         raise InvalidParameter(
-            f"Expected a number >= 0, got {float(value):.3g}. It has no square root. Report this."
+            f"Expected a number >= 0, got {float(value):.3g}. It has no square root. Check how it "
+            "was computed: squares and variances are never negative."
         )
     top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
     if top**2 == value.numerator and bottom**2 == value.denominator:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.strategies import study
 from tidegauge.strategies.blocks.combinations import count_blocks, span_of, worst_count
 from tidegauge.strategies.blocks.levels import row_coordinates, sizes
@@ -14,6 +15,11 @@ from tidegauge.strategies.blocks.rings import grow, init_rings
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.filters import decode_views, init_decoder
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms", "view_worst"]
 
@@ -66,8 +72,6 @@ def decode_rows(
         unit: The lattice step in grains.
         out: Shape (views, steps, cells); in grains.
     """
-    _kernels = kernels("tidegauge.strategies.blocks")
-
     steps = out.shape[1]
     grow(state, levels, first, steps, opened=False)
     _kernels.decode(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.strategies.blocks.levels import row_count, sizes
 from tidegauge.strategies.strategy import Int64
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = ["encode_rows"]
 
@@ -37,8 +44,6 @@ def encode_rows(
     Returns:
         Shape (rows, cells), C-contiguous; the caller's.
     """
-    _kernels = kernels("tidegauge.strategies.blocks")
-
     rows = row_count(levels, len(spans), first, len(x))
     out = np.empty((rows, open_sums.shape[1]), np.int64)
     _kernels.encode(

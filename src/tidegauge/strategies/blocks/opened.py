@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks.combinations import ALL
@@ -43,6 +43,11 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
 )
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = ["OpenBlocks"]
 
@@ -239,8 +244,6 @@ class OpenBlocks(Strategy):
         Returns:
             Shape (rows, cells), C-contiguous, in lattice units; the caller's.
         """
-        _kernels = kernels("tidegauge.strategies.blocks")
-
         cells = noise_state["ring"].shape[1]
         draws = (self._draws(first, steps), cells)
         if fresh.dtype != np.int64 or fresh.shape != draws:

@@ -17,12 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput
 from tidegauge.strategies.strategy import Int64, State, UInt64
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blt import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blt._kernels")
 
 __all__ = ["encode", "init_encoder", "largest_total", "rounding_error"]
 
@@ -72,8 +78,6 @@ def encode(
     Raises:
         InvalidInput: The array is not int64, C-contiguous, (steps, cells) of this state.
     """
-    _kernels = kernels("tidegauge.strategies.blt")
-
     states = state["encoder"]
     if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != len(states) or not x.flags.c_contiguous:
         raise InvalidInput(

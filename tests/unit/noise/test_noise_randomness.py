@@ -120,15 +120,18 @@ def test_live_words_cannot_be_copied_or_pickled(copied, source):
 
 @pytest.mark.parametrize("source", [open_words("a"), SeededWords(1)])
 def test_closed_words_give_nothing_more(source):
+    source.check_live()
     source.close()
     source.close()
     with pytest.raises(LiveState, match="Expected open words"):
         words_of(source, [[0, 0]])
+    with pytest.raises(LiveState, match="Expected open words"):
+        source.check_live()
 
 
 def test_closing_erases_the_key_and_what_was_drawn():
     source = AesWords(bytes(range(32)))
-    inputs, outputs, _ = source.buffers(4)
+    inputs, outputs, _ = source.scratch(4)
     inputs[:] = 0
     source.fill(inputs, outputs)
     source.close()

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.gauge import Gauge
+from tidegauge.mechanisms.meter import Meter
+from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
 from tidegauge.noise.randomness import AesWords, Words
 
-__all__ = ["SeededWords", "seeded_gauge"]
+__all__ = ["SeededWords", "seeded_gauge", "seeded_meter"]
 
 
 @final
@@ -38,11 +40,15 @@ class SeededWords(Words):
         """Write the word of each input number."""
         self._words.fill(inputs, outputs)
 
-    def buffers(
-        self, blocks: int
+    def check_live(self) -> None:
+        """Refuse closed words, and those of a fork."""
+        self._words.check_live()
+
+    def scratch(
+        self, count: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]:
         """Return reused arrays for ``fill``."""
-        return self._words.buffers(blocks)
+        return self._words.scratch(count)
 
     def close(self) -> None:
         """Erase the key."""
@@ -59,6 +65,14 @@ def seeded_gauge(seed: int, *, keep: bool = False, **asked: Any) -> Gauge:
         >>> float(gauge.update(5)["step"].value) == float(again.update(5)["step"].value)
         True
     """
+    plan = design(request_of(**asked))
     gauge = Gauge.__new__(Gauge)
-    gauge._start(design(request_of(**asked)), SeededWords(seed), keep=keep)
+    gauge._start(plan, seeded_meter(seed, plan), keep=keep)
     return gauge
+
+
+def seeded_meter(seed: int, plan: GaugePlan, state: Any = None, step: int = 0) -> Meter:
+    """Return an INSECURE meter whose measurement can be repeated; its arguments are Meter's."""
+    meter = Meter.__new__(Meter)
+    meter._start(plan, SeededWords(seed), state, step)
+    return meter

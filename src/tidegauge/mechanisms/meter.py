@@ -1,0 +1,152 @@
+"""The meter: the private half of a gauge. It alone holds a key and the encoder's state."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import NoReturn, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tidegauge.errors import LiveState, StreamEnded
+from tidegauge.mechanisms.measure import measure, private_state
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.totals import totals
+from tidegauge.noise.randomness import Words, open_words
+from tidegauge.strategies.strategy import Int64, State
+
+__all__ = ["Meter"]
+
+_WARM_UP_CELLS = 4096  # enough lanes for a draw to be rejected and drawn again
+
+
+def _warm_up(plan: GaugePlan) -> None:
+    """Compile what a block needs, on zeros under a throw-away key.
+
+    The first use after an installation takes seconds: an interruption there must not find a meter
+    inside a block.
+    """
+    state = private_state(plan.strategy, _WARM_UP_CELLS)
+    zeros = np.zeros((1, _WARM_UP_CELLS), np.int64)
+    measured = measure(plan.strategy, state, plan.law, open_words("tidegauge warm-up"), zeros, 0)
+    decays = [decay for _, decay in plan.views]
+    reading = plan.strategy.init_decoder(decays, _WARM_UP_CELLS)
+    out = np.empty((len(decays), 1, _WARM_UP_CELLS))
+    plan.strategy.decode(reading, decays, measured, 0, out)
+
+
+@final
+class Meter:
+    """Measures a stream of exact totals, each step once, under a fresh key.
+
+    Guarantee:
+        No coordinate is drawn twice and no draw is used for two: a meter cannot be copied, pickled
+        or used in a fork; one lock, taken for a block and given back at its end, keeps out a
+        second thread and everything after an interruption.
+
+    Args:
+        plan: What to measure, and with which noise.
+        state: The private state at ``step``; None: before the first step. It is taken over, not
+            copied, and changed in place.
+        step: How many steps the state has seen.
+
+    Raises:
+        LiveState: In use: copied, forked, interrupted, or by two threads at once.
+
+    Examples:
+        >>> from tidegauge.mechanisms.design import design
+        >>> from tidegauge.mechanisms.request import request_of
+        >>> from tidegauge.strategies.decay import Running
+        >>> meter = Meter(design(request_of(views=[Running()], unit="event", epsilon=1, cells=2)))
+        >>> meter.measure([[3, 4], [5, 6]]).shape[1], meter.step
+        (2, 2)
+    """
+
+    def __init__(
+        self, plan: GaugePlan, *, state: dict[str, State] | None = None, step: int = 0
+    ) -> None:
+        _warm_up(plan)
+        law, bits = plan.law, plan.strategy.lattice_bits
+        words = open_words("tidegauge measurement 1", plan.fingerprint, law.scale, bits)
+        self._start(plan, words, state, step)
+
+    def _start(
+        self, plan: GaugePlan, words: Words, state: dict[str, State] | None, step: int
+    ) -> None:
+        self._plan, self._words, self._step = plan, words, step
+        self._state = private_state(plan.strategy, plan.neighbors.cells) if state is None else state
+        self._owner = os.getpid()
+        self._busy = Lock()  # never given back by an interrupted block
+        self._clamped = 0
+
+    @property
+    def state(self) -> dict[str, State]:
+        """Private: what has to be kept between steps. Changed in place by ``measure``."""
+        return self._state
+
+    @property
+    def step(self) -> int:
+        """How many steps have been measured."""
+        return self._step
+
+    @property
+    def clamped(self) -> int:
+        """How many totals were clamped: for the operator, never for readers."""
+        return self._clamped
+
+    def measure(self, exact: ArrayLike) -> Int64:
+        """Measure a block of totals of shape (steps, cells); return the public rows.
+
+        Raises:
+            InvalidInput: Not whole numbers of this shape; nothing was measured.
+            StreamEnded: The block reaches beyond the last step; nothing was measured.
+            LiveState: See the class.
+        """
+        checked, clamped = totals(exact, self._plan, block=True)
+        rows = self.advance(checked)
+        self._clamped += clamped
+        return rows
+
+    def advance(self, checked: Int64) -> Int64:
+        """Measure a block that :func:`~.totals.totals` has checked."""
+        self._refuse_in_a_fork()
+        if not self._busy.acquire(blocking=False):
+            raise LiveState(
+                "Expected a meter between two blocks, got one inside a block: it was interrupted, "
+                "or another thread is using it. Its noise may be ahead of its releases. Use one "
+                "thread; after an interruption start again from what was stored."
+            )
+        plan, end = self._plan, self._step + len(checked)
+        if plan.last_step is not None and end > plan.last_step:
+            self._busy.release()
+            raise StreamEnded(
+                f"Expected steps up to {plan.last_step}, got {end}. "
+                "The guarantee was computed for these steps only. Plan a gauge with a later end."
+            )
+        rows = measure(plan.strategy, self._state, plan.law, self._words, checked, self._step)
+        self._step = end
+        self._busy.release()
+        return rows
+
+    def close(self) -> None:
+        """Erase the key; the meter measures nothing more."""
+        self._words.close()
+
+    def _refuse_in_a_fork(self) -> None:
+        if os.getpid() != self._owner:
+            raise LiveState(
+                "Expected the process that made this meter, got a fork of it. Two processes would "
+                "draw the same noise for different data. Make it in the process that uses it."
+            )
+
+    def _refuse_copy(self, *_: object) -> NoReturn:
+        raise LiveState(
+            "Expected one live meter, got an attempt to copy or pickle it. Two copies would draw "
+            "the same noise for different data. Copy its releases, or make another one."
+        )
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+
+    def __repr__(self) -> str:
+        return f"Meter(step={self._step}, words={self._words!r})"

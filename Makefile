@@ -10,7 +10,7 @@ setup: .venv/installed  ## make .venv with the package and everything it needs
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples,plots]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
 run: setup       ## publish a year of real flights privately; ends with a table and a picture

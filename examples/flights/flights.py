@@ -16,6 +16,7 @@ from rich.table import Table
 
 import tidegauge as tg
 from tidegauge.plots import Panel, releases_figure
+from tidegauge.privacy.statement import fact_of
 
 HOURS = 8760
 OUTPUT = Path(__file__).parent / "output"
@@ -61,7 +62,7 @@ def table(releases: dict[str, tg.Release]) -> Table:
         row = [cell]
         for release in releases.values():
             one = release.cell(cell)
-            row.append(f"{one.value[-1]:,.0f} ± {one.half_width[-1]:,.0f}")
+            row.append(f"{one.value[-1]:z,.0f} ± {one.half_width[-1]:,.0f}")
         shown.add_row(*row)
     return shown
 
@@ -74,10 +75,12 @@ def draw(releases: dict[str, tg.Release], gauge: tg.Gauge, path: Path) -> None:
     for cell in CELLS:
         one = week.cell(cell)
         panels.append(Panel(cell, one.value[daily], one.lower[daily], one.upper[daily]))
+    neighbors = gauge.plan.neighbors
+    promise = gauge.plan.guarantee.in_words(fact_of(neighbors.unit, neighbors.relation))
     releases_figure(
         ends, panels, path=path, title="Departures from New York in the last 7 days, by carrier",
         value_label="departures in 7 days", time_label="end of the 7 days (UTC), one reading a day",
-        caption=gauge.plan.guarantee.in_words(), share_y=False,
+        caption=promise, level=gauge.plan.level, share_y=False,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import polars as pl
@@ -300,3 +301,47 @@ def test_records_read_together_are_what_they_are_alone(records, first):
     expected = jsonl_rows(data)
     for columns in (("a", "b"), ("b",), ("c", "a")):
         assert picked(expected, columns) == rows_of(Files(["-"], stdin=io.BytesIO(data)), columns)
+
+
+@pytest.mark.parametrize("how", ["raises", "drops", "panics"])
+def test_a_record_that_polars_refuses_is_unreadable_and_spoils_no_other(tmp_path, monkeypatch, how):
+    read_csv = pl.read_csv
+
+    def refusing(data, **options):
+        if b"boom" not in data:
+            return read_csv(data, **options)
+        if how == "drops":
+            return read_csv(data, **options).slice(1)
+        raise {"raises": pl.exceptions.ComputeError, "panics": pl.exceptions.PanicException}[how](
+            "the parser shows boom"
+        )
+
+    monkeypatch.setattr(pl, "read_csv", refusing)
+    fields = ["a", "boom", "b", "c", "boom", "boom", "d"]
+    data = HEADER + b"".join(b"t,u,%s\n" % field.encode() for field in fields)
+    expected = [None if field == "boom" else {"v": field} for field in fields]
+    assert expected == rows_of(written(tmp_path, "a.csv", data), ("v",))
+
+
+class Endless:
+    """A stream of one line of 100 MB, then a good one."""
+
+    def __init__(self):
+        self.left = 100
+
+    def read(self, size):
+        self.left -= 1
+        if self.left >= 0:
+            return b"x" * (1 << 20)
+        return b"\n{}\n" if self.left == -1 else b""
+
+
+def test_a_line_of_100_megabytes_is_never_held():
+    tracemalloc.start()
+    try:
+        found = list(lines.blocks_of(Endless(), half=False))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [False, True] == [bool(r) for block in found for r in block.readable]
+    assert peak < 16 << 20

@@ -12,8 +12,7 @@ from tidegauge.engine import run as running
 from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
 from tidegauge.errors import StoreBehind, StoreMismatch
-from tidegauge.mechanisms.meter import Meter
-from tidegauge.testing import SeededWords
+from tidegauge.testing import seeded_meter
 
 PLAN = stand.plan_of(end=30)
 ROWS = stand.rows()
@@ -125,13 +124,10 @@ def test_a_store_and_a_mark_that_are_both_lost_are_charged_for_what_is_published
 
 
 def test_reused_words_would_be_caught(place, monkeypatch):
-    class Reused:
-        def __new__(cls, plan, *, state, step):
-            meter = Meter(plan, state=state, step=step)
-            meter._words = SeededWords(1)
-            return meter
+    def reused(plan, *, state, step):
+        return seeded_meter(1, plan, state, step)
 
-    monkeypatch.setattr(running, "Meter", Reused)
+    monkeypatch.setattr(running, "Meter", reused)
     shutil.rmtree(place.root)
     place.run(PLAN, ROWS, until=until(10))
     backup = place.root / "backup"

@@ -4,7 +4,7 @@ Prints one row a set of views: buffers, worst ratio, each view's ratio, bound an
 mu = 1 and one grain of change), milliseconds. Accuracy is deterministic; times are the least of
 three. ``--starts 40`` adds the best of as many random starts for the hard sets.
 
-    python benchmarks/accuracy.py [--starts N]
+    python benchmarks/accuracy.py [--quick] [--starts N]
 """
 
 import argparse
@@ -15,10 +15,11 @@ import numpy as np
 
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
-from tidegauge.strategies import search
 from tidegauge.strategies.blocks import best_levels
+from tidegauge.strategies.blt import search
+from tidegauge.strategies.blt.fitting import _demands, _memory, _targets, fit
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.fit import _demands, _memory, _targets, fit
 from tidegauge.strategies.strategy import Norm
 
 ONE = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
@@ -75,12 +76,12 @@ def name(views, horizon):
     return " ".join(view.name for view in views) + (f" ({at})" if needs else "")
 
 
-def table():
+def table(cases, repeats):
     fit([RUNNING], 100)  # imports scipy
     print("buffers | worst | promised | ms | views | ratios | bounds | stds")
-    for views, horizon, promised in CASES:
+    for views, horizon, promised in cases:
         best = math.inf
-        for _ in range(3):
+        for _ in range(repeats):
             start = time.perf_counter()
             result = fit(views, horizon)
             best = min(best, time.perf_counter() - start)
@@ -114,15 +115,16 @@ PURE = [
 ]
 
 
-def pure():
+def pure(cases):
     """Blocks under discrete Laplace noise at epsilon 1: std of the implemented law."""
     print("\nlevels | worst std at epsilon 1 | promised | with completed blocks only | view")
-    for view, horizon, promised in PURE:
+    for view, horizon, promised in cases:
         opened, completed = (
-            best_levels([view], [1.0], horizon, opened=opened) for opened in (True, False)
+            best_levels([view], [1.0], horizon or UNKNOWN_HORIZON, opened=opened)
+            for opened in (True, False)
         )
         std, other = (
-            math.sqrt(blocks.worst_variance_gain(view, horizon or 1 << 20))
+            math.sqrt(blocks.worst_variance_gain(view, horizon or UNKNOWN_HORIZON))
             * DiscreteLaplace(blocks.sensitivity(Norm.L1, ONE)).std
             for blocks in (opened, completed)
         )
@@ -132,10 +134,10 @@ def pure():
         print(opened.levels, f"{std:.2f}", kept, f"{other:.2f}", name([view], horizon), sep=" | ")
 
 
-def random_starts(count):
+def random_starts(cases, count):
     print("\nbuffers | geometric start | best of random starts | median | views")
     rng = np.random.default_rng(1)
-    for views, horizon in HARD:
+    for views, horizon in cases:
         targets = [target for view in views for target in _targets(view, horizon)]
         demands = _demands(targets, [1.0] * len(targets))
         memory = max(map(_memory, targets))
@@ -163,8 +165,10 @@ def random_starts(count):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--starts", type=int, default=0, help="random starts for the hard sets")
+    parser.add_argument("--quick", action="store_true", help="the first case of each table, once")
     arguments = parser.parse_args()
-    table()
-    pure()
+    shown = 1 if arguments.quick else None
+    table(CASES[:shown], 1 if arguments.quick else 3)
+    pure(PURE[:shown])
     if arguments.starts:
-        random_starts(arguments.starts)
+        random_starts(HARD[:shown], arguments.starts)

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
-from timing import least
+from timing import is_quick, least
 
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.randomness import open_words
 
 LANES = 16384
-REPEATS = 200
+REPEATS, LIVE_REPEATS = 200, 1000
 
 
 def block(law: RoundedGaussian | DiscreteLaplace, rows: int, cells: int) -> Callable[[], None]:
@@ -38,15 +38,17 @@ def opendp_seconds(measurement: Any, size: int) -> float:
 
 def main() -> None:
     """Print the ratios."""
+    quick = is_quick(__doc__ or "")
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
-    opendp_normal = opendp_seconds(dp.m.make_gaussian(*space, scale=1e6), 2000)
+    draws = 20 if quick else 2000
+    opendp_normal = opendp_seconds(dp.m.make_gaussian(*space, scale=1e6), draws)
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    opendp_laplace = opendp_seconds(dp.m.make_laplace(*space, scale=1e6), 2000)
+    opendp_laplace = opendp_seconds(dp.m.make_laplace(*space, scale=1e6), draws)
 
     generator = np.random.default_rng(0)
     out = np.empty(LANES)
-    scales = [Fraction(10**power) for power in (0, 1, 3, 6, 9, 12, 15)]
+    scales = [Fraction(10**power) for power in ((6,) if quick else (0, 1, 3, 6, 9, 12, 15))]
     runs: dict[str, Callable[[], Any]] = {
         "normal": lambda: generator.standard_normal(out=out),
         "numpy normal": lambda: generator.normal(0.0, 1e6, LANES),
@@ -57,7 +59,7 @@ def main() -> None:
         runs[f"discrete Laplace {float(scale):g}"] = block(DiscreteLaplace(scale), 16, 1024)
     for run in runs.values():
         run()
-    best = least(runs)
+    best = least(runs, repeats=2 if quick else REPEATS)
     print(f"{LANES} lanes a call, nanoseconds a draw")
     for name, seconds in best.items():
         print(f"  {name:28s} {seconds / LANES * 1e9:7.1f}")
@@ -76,7 +78,7 @@ def main() -> None:
         live[f"Gaussian, {cells} cells"] = block(RoundedGaussian(Fraction(10**6)), 1, cells)
         live[f"Laplace, {cells} cells"] = block(DiscreteLaplace(Fraction(100)), 1, cells)
     print("one live call, microseconds (least)")
-    for name, seconds in least(live, 1000).items():
+    for name, seconds in least(live, repeats=2 if quick else LIVE_REPEATS).items():
         print(f"  {name:28s} {seconds * 1e6:7.1f}")
 
 

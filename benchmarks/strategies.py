@@ -6,7 +6,7 @@ Run ``python benchmarks/strategies.py``. One core; the figures are minima, live 
 from collections.abc import Callable
 
 import numpy as np
-from timing import least, quantiles
+from timing import is_quick, least, quantiles
 
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Exponential, Running, Window
@@ -24,7 +24,7 @@ def blt(buffers: int) -> Blt:
     return Blt(gaps, tuple(int(UNIT * gap / 10) for gap in GAPS[:buffers]), 20)
 
 
-def block(strategy: Strategy, steps: int, cells: int) -> tuple[float, ...]:
+def block(strategy: Strategy, steps: int, cells: int, repeats: int = 20) -> tuple[float, ...]:
     """Nanoseconds a cell-step of cumsum, of encoding and of decoding three views."""
     x = np.random.Generator(np.random.PCG64(0)).integers(0, 50, (steps, cells))
     out = np.empty((len(VIEWS), steps, cells))
@@ -35,7 +35,7 @@ def block(strategy: Strategy, steps: int, cells: int) -> tuple[float, ...]:
         "encode": lambda: strategy.encode(private, x, 0),
         "decode": lambda: strategy.decode(public, VIEWS, measured, 0, out),
     }
-    seconds = least(calls, repeats=20)
+    seconds = least(calls, repeats=repeats)
     return tuple(seconds[name] / x.size * 1e9 for name in calls)
 
 
@@ -53,18 +53,23 @@ def live(strategy: Strategy, cells: int, steps: int = 5000) -> float:
 
 
 def main() -> None:
+    quick = is_quick(__doc__ or "")
+    shapes, repeats, steps = (((64, 4),), 1, 100) if quick else (SHAPES, 20, 5000)
     lines = ["strategy    steps x cells   cumsum  encode  decode  ns per cell-step, three views"]
     named: dict[str, Strategy] = {"blt, d = 4": blt(4), "identity": Identity(0)}
     for name, strategy in named.items():
-        for steps, cells in SHAPES:
-            figures = "".join(f"{value:8.2f}" for value in block(strategy, steps, cells))
-            lines.append(f"{name:10}{steps:8} x {cells:6}{figures}")
-    lines.append("buffers d   encode, 256 x 1000, ns per cell-step")
-    encode = [(buffers, block(blt(buffers), 256, 1000)[1]) for buffers in (1, 2, 3, 4, 5, 6, 8)]
+        for rows, cells in shapes:
+            figures = "".join(f"{value:8.2f}" for value in block(strategy, rows, cells, repeats))
+            lines.append(f"{name:10}{rows:8} x {cells:6}{figures}")
+    lines.append("buffers d   encode, 256 x 1000 (quick: 64 x 4), ns per cell-step")
+    rows, cells = shapes[0] if quick else (256, 1000)
+    encode = [(d, block(blt(d), rows, cells, repeats)[1]) for d in (1, 2, 3, 4, 5, 6, 8)]
     lines.extend(f"{buffers:9}{nanoseconds:10.2f}" for buffers, nanoseconds in encode)
     lines.append("strategy    cells   one live step, microseconds")
     for name, strategy in named.items():
-        lines.extend(f"{name:10}{cells:7}{live(strategy, cells):8.1f}" for cells in (1, 16, 1000))
+        lines.extend(
+            f"{name:10}{cells:7}{live(strategy, cells, steps):8.1f}" for cells in (1, 16, 1000)
+        )
     print("\n".join(lines))
 
 

@@ -1,6 +1,14 @@
 """The one clock of the benchmarks: least times, taken in turns so that others slow all alike."""
 
+import argparse
 import time
+
+
+def is_quick(description):
+    """Read the command line: whether to run the smallest sizes only, to see that all works."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smallest sizes; figures mean nothing")
+    return parser.parse_args().quick
 
 
 def least(calls, *, repeats=5):

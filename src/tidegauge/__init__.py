@@ -31,14 +31,9 @@ if TYPE_CHECKING:
     from tidegauge.mechanisms.release import Release
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
     from tidegauge.privacy.unit import Contributions
-    from tidegauge.strategies.decay import (
-        Custom,
-        Exponential,
-        Polynomial,
-        Running,
-        Step,
-        Window,
-    )
+    from tidegauge.strategies.custom import Custom
+    from tidegauge.strategies.decay import Exponential, Running, Step, Window
+    from tidegauge.strategies.polynomial import Polynomial
 
 __version__ = "0.1.0"
 
@@ -84,7 +79,9 @@ _HOMES = {
     "mechanisms.release": ("Release",),
     "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
     "privacy.unit": ("Contributions",),
-    "strategies.decay": ("Custom", "Exponential", "Polynomial", "Running", "Step", "Window"),
+    "strategies.custom": ("Custom",),
+    "strategies.decay": ("Exponential", "Running", "Step", "Window"),
+    "strategies.polynomial": ("Polynomial",),
 }  # fmt: skip
 
 

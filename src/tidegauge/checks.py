@@ -21,7 +21,10 @@ def shown(value: object) -> str:
         >>> shown("1")
         "'1'"
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of thousands of digits
+        text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
@@ -80,12 +83,15 @@ def exact(
 
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
         raise InvalidParameter(f"Expected {name} to be a number, got {shown(value)}. {why}".strip())
-    if not math.isfinite(value):
-        raise InvalidParameter(f"Expected {name} to be finite, got {name}={value}. {why}".strip())
-    if isinstance(value, (numbers.Rational, Decimal)):
-        number = Fraction(value)
+    if isinstance(value, numbers.Rational):
+        # a NumPy integer in a Fraction would wrap around at its own width
+        number = Fraction(int(value.numerator), int(value.denominator))
+    elif not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
+        raise InvalidParameter(
+            f"Expected {name} to be finite, got {name}={shown(value)}. {why}".strip()
+        )
     else:
-        number = Fraction(repr(float(value)))
+        number = Fraction(value) if isinstance(value, Decimal) else Fraction(repr(float(value)))
     if above is not None and number <= above:
         raise InvalidParameter(
             f"Expected {name} > {above}, got {name}={shown(value)}. {why}".strip()

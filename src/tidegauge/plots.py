@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,9 +32,9 @@ _WIDTH = 8.0  # inches: 800 pixels at 100 dots an inch, where the smallest text 
 _ROW, _LEFT, _RIGHT, _GAP = 1.45, 0.78, 0.22, 0.28
 _LINE = 0.17  # inches a line of the caption
 _CAPTION_COLUMNS = 112
-_BAND_KEY = "Line: published value. Band: 95 % interval of the noise."
 
 
+@final
 @dataclass(frozen=True)
 class Panel:
     """One small picture: a view of a cell.
@@ -62,7 +63,7 @@ def releases_figure(
     value_label: str,
     time_label: str,
     caption: str,
-    key: str = _BAND_KEY,
+    level: float,
     columns: int = 2,
     share_y: bool = True,
 ) -> None:
@@ -74,26 +75,37 @@ def releases_figure(
         path: Where to write; ``.png`` (1600 pixels wide) or ``.svg``.
         title: One line above the panels.
         value_label: The quantity and its unit, at the left.
-        time_label: What the times mean, with their zone or unit, at the bottom.
-        caption: The guarantee in words.
-        key: What line and band are; goes before the caption.
+        time_label: What the times mean, with their zone or unit, at the bottom; of datetimes the
+            first and last day are added.
+        caption: The guarantee in words; it comes after a key to line and band.
+        level: Probability of the intervals, such as 0.95.
         columns: Panels in a row.
         share_y: Whether all panels have the same scale, so that heights may be compared.
 
     Raises:
         MissingExtra: matplotlib is not installed.
-        InvalidParameter: No panel, arrays that do not match ``times``, or an unknown file type.
+        InvalidParameter: No panel, arrays that do not match ``times``, a level that is none, or an
+            unknown file type.
 
     Examples:
         >>> releases_figure([1, 2], [Panel("UA", [3, 4], [2, 3], [4])], path="departures.png",
-        ...                 title="", value_label="", time_label="", caption="")
+        ...                 title="", value_label="", time_label="", caption="", level=0.95)
         Traceback (most recent call last):
             ...
         tidegauge.errors.InvalidParameter: Expected upper of panel 'UA' to have shape (2,), got
         (1,). Values and times would not match. Give one value for each time.
     """
     target = Path(path)
-    _check(times, panels, target, columns)
+    _check(times, panels, target, columns, level)
+    with _style():
+        figure = _figure(times, panels, columns, share_y, title, value_label, time_label)
+        _write_caption(figure, _key(level, apart=not share_y and len(panels) > 1), caption)
+        metadata = {"Date": None} if target.suffix == ".svg" else None  # the same file every time
+        figure.savefig(target, dpi=200, facecolor="white", metadata=metadata)
+
+
+def _style() -> AbstractContextManager[None]:
+    """The settings of all pictures, for a while; a fixed salt gives the same file every time."""
     try:
         from matplotlib import rc_context
     except ImportError as missing:
@@ -101,15 +113,18 @@ def releases_figure(
             "Expected matplotlib to be installed, found none. No picture can be drawn. "
             'Run: pip install "tidegauge[plots]"'
         ) from missing
-    # A fixed salt and no date: the same releases give the same file.
-    with rc_context({"font.size": 9.0, "font.family": "DejaVu Sans", "svg.hashsalt": "tidegauge"}):
-        figure = _figure(times, panels, columns, share_y, title, value_label, time_label)
-        _write_caption(figure, key, caption)
-        metadata = {"Date": None} if target.suffix == ".svg" else None
-        figure.savefig(target, dpi=200, facecolor="white", metadata=metadata)
+    return rc_context({"font.size": 9.0, "font.family": "DejaVu Sans", "svg.hashsalt": "tidegauge"})
 
 
-def _check(times: Sequence[Any], panels: Sequence[Panel], path: Path, columns: int) -> None:
+def _key(level: float, *, apart: bool) -> str:
+    """What line and band are, and a warning where heights may not be compared."""
+    key = f"Line: published value. Band: {100 * level:.10g} % interval of the noise."
+    return f"{key} Scales differ and do not start at 0." if apart else key
+
+
+def _check(
+    times: Sequence[Any], panels: Sequence[Panel], path: Path, columns: int, level: float
+) -> None:
     """Refuse what cannot be drawn, before anything is loaded."""
     if not panels:
         raise InvalidParameter(
@@ -120,6 +135,11 @@ def _check(times: Sequence[Any], panels: Sequence[Panel], path: Path, columns: i
         raise InvalidParameter(
             f"Expected columns >= 1, got columns={shown(columns)}. No panel would have a place. "
             "Leave it out for 2."
+        )
+    if not 0 < level < 1:
+        raise InvalidParameter(
+            f"Expected level in (0, 1), got level={shown(level)}. The key would misname the band. "
+            "Give the probability of the intervals, such as 0.95."
         )
     if path.suffix not in (".png", ".svg"):
         raise InvalidParameter(
@@ -167,7 +187,7 @@ def _figure(
         first = first or axes
         lowest = i + columns >= len(panels)
         _draw(axes, times, panel, lowest, labelled=column == 0 or not share_y)
-    _scale(figure, panels)
+    time_label += _scale(figure, panels, times)
     figure.text(
         (_LEFT - 0.6) / _WIDTH, 1 - 0.13 / height, title,
         ha="left", va="top", fontsize=11, fontweight="bold", color=_INK,
@@ -197,13 +217,14 @@ def _draw(axes: Axes, times: Sequence[Any], panel: Panel, lowest: bool, labelled
     axes.margins(x=0.01)
 
 
-def _scale(figure: Figure, panels: Sequence[Panel]) -> None:
-    """Ticks that can be read: round numbers, short dates, zero in sight for totals."""
+def _scale(figure: Figure, panels: Sequence[Panel], times: Sequence[Any]) -> str:
+    """Ticks at round numbers and short dates, a line at 0 inside a panel; return the days shown."""
     from importlib import import_module
 
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     dates: Any = import_module("matplotlib.dates")  # its classes have no types
+    days = ""
     for axes, panel in zip(figure.axes, panels, strict=True):
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=False))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
@@ -212,7 +233,10 @@ def _scale(figure: Figure, panels: Sequence[Panel]) -> None:
         if isinstance(axes.xaxis.get_major_locator(), dates.AutoDateLocator):
             locator = dates.AutoDateLocator(minticks=3, maxticks=7)
             axes.xaxis.set_major_locator(locator)
-            axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+            axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, show_offset=False))
+            first, last = (f"{dates.num2date(dates.date2num(times[i])):%Y-%m-%d}" for i in (0, -1))
+            days = f", {first}" if first == last else f", {first} to {last}"
+    return days
 
 
 def _write_caption(figure: Figure, key: str, caption: str) -> None:

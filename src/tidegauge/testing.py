@@ -40,11 +40,15 @@ class SeededWords(Words):
         """Write the word of each input number."""
         self._words.fill(inputs, outputs)
 
-    def buffers(
-        self, blocks: int
+    def check_live(self) -> None:
+        """Refuse closed words, and those of a fork."""
+        self._words.check_live()
+
+    def scratch(
+        self, count: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]:
         """Return reused arrays for ``fill``."""
-        return self._words.buffers(blocks)
+        return self._words.scratch(count)
 
     def close(self) -> None:
         """Erase the key."""

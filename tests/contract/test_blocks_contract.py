@@ -6,6 +6,7 @@ from contract.strategy_contract import (
     assert_knows_its_noise,
     assert_streams,
 )
+from twins.cases import ONE, VIEWS
 
 from tidegauge.privacy.unit import (
     Contributions,
@@ -15,28 +16,9 @@ from tidegauge.privacy.unit import (
     PrivacyUnit,
 )
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.decay import (
-    Custom,
-    Decay,
-    Exponential,
-    Polynomial,
-    Running,
-    Step,
-    Window,
-)
+from tidegauge.strategies.decay import Running, Window
 from tidegauge.strategies.strategy import Norm
-from tidegauge.strategies.study import encoder_matrix
 
-VIEWS: list[Decay] = [
-    Running(),
-    Step(),
-    Window(1),
-    Window(7),
-    Window(1000),
-    Exponential(half_life=3),
-    Polynomial(1.5),
-    Custom([0.5, 0.0, -1.0]),
-]
 COMPLETED = [
     Blocks((1,)),
     Blocks.base(2, 50),
@@ -106,22 +88,19 @@ def test_the_sensitivity_counts_every_cell(relation: NeighboringRelation, norm: 
 def test_a_ledger_with_one_level_too_few_is_caught() -> None:
     class OneLevelShort:
         lattice_bits = 0
-        largest_total = 1 << 40
-        encode = Blocks((1, 2, 4)).encode
-        init_encoder = Blocks((1, 2, 4)).init_encoder
+        encoder_matrix = Blocks((1, 2, 4)).encoder_matrix
         sensitivity = Blocks((1, 2)).sensitivity
 
-    one = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
     for norm in Norm:
         with pytest.raises(AssertionError):
-            assert_covers_every_pattern(OneLevelShort(), norm, one, steps=8, slack=1.0)  # type: ignore[arg-type]  # a broken twin
+            assert_covers_every_pattern(OneLevelShort(), norm, ONE, steps=8, slack=1.0)  # type: ignore[arg-type]  # a broken twin
 
 
 @pytest.mark.parametrize("levels", [(1,), (1, 2, 4, 8), (1, 3, 15)])
 def test_every_step_lies_in_one_block_of_each_level(levels: tuple[int, ...]) -> None:
     strategy, steps = Blocks(levels), levels[-1] * 3
     level = strategy.coordinates(0, steps) % 64
-    C = encoder_matrix(strategy, steps)
+    C = strategy.encoder_matrix(steps)
     for place in range(len(levels)):
         assert [1.0] * steps == C[level == place].sum(axis=0).tolist()
     assert set(np.unique(C)) <= {0.0, 1.0}

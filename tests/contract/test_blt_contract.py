@@ -11,40 +11,20 @@ from contract.strategy_contract import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.blts import RUNNING, UNIT, filters
+from twins.cases import ADD, ONE, VIEWS, neighbors
 
-from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
+from tidegauge.privacy.unit import Contributions, Neighbors
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.fixed_point import rounding_error
+from tidegauge.strategies.blt.fixed_point import rounding_error
 from tidegauge.strategies.strategy import Norm
 
-VIEWS = [
-    Step(),
-    Running(),
-    Window(1),
-    Window(4),
-    Window(100),
-    Exponential(half_life=3),
-    Polynomial(0.5, reach=1024),
-    Custom((0.5, 0.0, -2.0)),
-]
 SLOW_AND_FAST = ((UNIT // 2000, UNIT // 10), (UNIT // 50, UNIT // 5))
-EVENT = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
 
 
 @given(filters(longest=30), st.integers(20, 30))
 @settings(max_examples=30)
 def test_each_view_of_a_blt_is_its_decay(buffers, bits):
     assert_factorizes(Blt(*buffers, bits, 1 << 20), VIEWS, steps=25)
-
-
-@st.composite
-def neighbors(draw, cells=2):
-    low, high = draw(st.sampled_from([(0, 1), (-3, 2), (-4, 0)]))
-    relation = draw(st.sampled_from(NeighboringRelation))
-    apart = st.builds(Contributions, st.integers(1, 2), st.integers(0, 3))
-    unit = draw(st.one_of(st.just(Event()), apart))
-    return Neighbors(unit, relation, low, high, draw(st.integers(1, cells)), cells)
 
 
 @given(filters(longest=1.0, most=3), neighbors())
@@ -57,7 +37,7 @@ def test_no_pattern_moves_a_blt_further_than_it_says_nor_much_less(buffers, unit
 @pytest.mark.parametrize("separation", [0, 1, 2, 4])
 def test_three_events_of_one_id_are_covered(separation):
     unit = Contributions(3, separation)
-    one_cell = Neighbors(unit, NeighboringRelation.ADD_OR_REMOVE_ONE, -1, 2, 1, 1)
+    one_cell = Neighbors(unit, ADD, -1, 2, 1, 1)
     strategy = Blt((UNIT // 2, UNIT * 3 // 4), (UNIT // 4, UNIT // 16), 40, 14)
     assert_covers_every_pattern(strategy, Norm.L2, one_cell, steps=14, slack=0.001)
 
@@ -90,4 +70,4 @@ def test_a_blt_knows_its_noise(buffers):
 
 
 def test_a_blt_stops_where_its_roundings_are_no_longer_paid():
-    assert_stops_at_its_hard_end(Blt(*RUNNING, 20, charged_steps=50), Norm.L2, EVENT)
+    assert_stops_at_its_hard_end(Blt(*RUNNING, 20, charged_steps=50), Norm.L2, ONE)

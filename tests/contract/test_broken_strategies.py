@@ -14,16 +14,15 @@ from contract.strategy_contract import (
     assert_stops_at_its_hard_end,
     assert_streams,
 )
+from twins.cases import ONE
 from twins.python_blt import PythonBlt, paid_in_full, truncated
 
-from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
+from tidegauge.privacy.rounding import sqrt_up
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.decay import Running, Step, Window
-from tidegauge.strategies.fixed_point import sqrt_up
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.patterns import pattern_gain_squared
 from tidegauge.strategies.strategy import Norm
 
-EVENT = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
 HALF = 1 << 63
 SOUND = PythonBlt((HALF, 3 * HALF // 2), (HALF // 2, HALF // 4), 30, 16)
 COARSE = PythonBlt((600,), (29491,), 2, 120, unit_bits=16)
@@ -46,9 +45,9 @@ def paid_without_last_buffer(blt, neighbors):
 
 def test_the_sound_twin_passes_every_judge():
     assert_factorizes(SOUND, [Step(), Running(), Window(3)], steps=12)
-    assert_covers_every_pattern(SOUND, Norm.L2, EVENT, steps=16, slack=0.01)
+    assert_covers_every_pattern(SOUND, Norm.L2, ONE, steps=16, slack=0.01)
     assert_streams(SOUND, [Running()], steps=16, cells=2)
-    assert_stops_at_its_hard_end(SOUND, Norm.L2, EVENT)
+    assert_stops_at_its_hard_end(SOUND, Norm.L2, ONE)
     assert assert_each_rounding_is_paid(COARSE, float(COARSE.error), signed=True, steps=80) > 0.9
     assert assert_each_rounding_is_paid(TINY, float(TINY.error), signed=False, steps=120) > 0.85
 
@@ -83,14 +82,14 @@ def test_paying_no_roundings_is_rejected():
 def test_a_sensitivity_that_drops_one_buffer_is_rejected():
     with pytest.raises(AssertionError):
         assert_covers_every_pattern(
-            replace(SOUND, paid=paid_without_last_buffer), Norm.L2, EVENT, steps=16, slack=1.0
+            replace(SOUND, paid=paid_without_last_buffer), Norm.L2, ONE, steps=16, slack=1.0
         )
 
 
 def test_a_sensitivity_far_above_the_truth_is_rejected():
     wasteful = replace(SOUND, paid=lambda blt, neighbors: 2 * paid_in_full(blt, neighbors))
     with pytest.raises(AssertionError):
-        assert_covers_every_pattern(wasteful, Norm.L2, EVENT, steps=16, slack=0.01)
+        assert_covers_every_pattern(wasteful, Norm.L2, ONE, steps=16, slack=0.01)
 
 
 def test_a_decoder_with_a_wrong_sign_is_rejected():
@@ -128,7 +127,7 @@ def test_states_that_do_not_outlive_a_block_are_rejected():
 
 def test_a_strategy_without_its_hard_end_is_rejected():
     with pytest.raises(pytest.fail.Exception):
-        assert_stops_at_its_hard_end(rebuilt(Endless), Norm.L2, EVENT)
+        assert_stops_at_its_hard_end(rebuilt(Endless), Norm.L2, ONE)
 
 
 def test_a_wrong_variance_is_rejected():

@@ -9,14 +9,13 @@ import pytest
 from contract.strategy_contract import workload
 from hypothesis import given
 from hypothesis import strategies as st
+from twins.cases import ONE
 
 from tidegauge.privacy import unit
 from tidegauge.strategies.blocks import OpenBlocks
 from tidegauge.strategies.decay import Running, Window
 from tidegauge.strategies.strategy import Int64, Norm, State
-from tidegauge.strategies.study import decoder_matrix
 
-ONE = unit.Neighbors(unit.Event(), unit.NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
 CASES = [
     (OpenBlocks((1, 3, 9, 27), (Running(),)), 81),
     (OpenBlocks((1, 3), (Running(),)), 60),
@@ -75,7 +74,7 @@ def test_planned_views_are_exact_sums_with_the_promised_noise(
     place = strategy.coordinates(0, steps) % 64 - len(strategy.levels)
     for number, view in enumerate(strategy.views):
         np.testing.assert_array_equal(A[place == number], workload(view, steps))
-        rows = decoder_matrix(strategy, view, steps) @ L * 0.5**strategy.lattice_bits
+        rows = strategy.decoder_matrix(view, steps) @ L * 0.5**strategy.lattice_bits
         gain = strategy.variance_gain(view, np.arange(1, steps + 1))
         np.testing.assert_array_equal(gain, (rows**2).sum(axis=1))
     for view in (*strategy.views, Running(), Window(5), Window(40)):

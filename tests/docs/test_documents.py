@@ -1,4 +1,4 @@
-"""README and pages: every Python example runs, every link leads somewhere, no page is orphaned."""
+"""README and pages: every Python example runs, every link leads somewhere, all are reached."""
 
 import re
 from pathlib import Path
@@ -29,6 +29,22 @@ def test_python_examples_run(page):
     names = {}
     for block in CODE.findall(page.read_text()):
         exec(compile(block, str(page), "exec"), names)
+
+
+def test_every_page_is_reached_from_the_readme():
+    reached, open_pages = set(), [ROOT / "README.md"]
+    while open_pages:
+        page = open_pages.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        for target in LINK.findall(page.read_text()):
+            file = (page.parent / target).resolve()
+            if file.is_dir():
+                open_pages.extend(file.glob("*.md"))
+            elif file.suffix == ".md" and "://" not in target:
+                open_pages.append(file)
+    assert set(PAGES) == reached
 
 
 TESTS = "\n".join(file.read_text() for file in ROOT.glob("tests/**/*.py"))

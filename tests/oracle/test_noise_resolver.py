@@ -9,9 +9,9 @@ import math
 from fractions import Fraction
 
 import mpmath
-import noise_twins as twins
 import numpy as np
 import pytest
+from twins import noise as twins
 
 from tidegauge.noise import resolver, thresholds
 from tidegauge.noise.gaussian import RoundedGaussian
@@ -23,9 +23,9 @@ def tape(law, words, lane):
     """The tape of a lane whose own words are given; further blocks are AES of a fixed key."""
 
     def force(cell, coordinate, attempt, block):
-        return tuple(words[2 * block : 2 * block + 2]) if block < law.blocks else None
+        return tuple(words[2 * block : 2 * block + 2]) if block < law.words_each else None
 
-    return Tape(twins.ForcedWords(force), lane, 0, 0, law.blocks)
+    return Tape(twins.ForcedWords(force), lane, 0, 0, law.words_each)
 
 
 def near_the_threshold(law, words, rng):
@@ -42,7 +42,7 @@ def near_the_threshold(law, words, rng):
 def test_kernel_equals_the_resolver_on_every_lane_that_it_decides(law):
     rng = np.random.default_rng(7)
     n = 320
-    words = rng.integers(0, 1 << 64, (n, 2 * law.blocks), dtype=np.uint64)
+    words = rng.integers(0, 1 << 64, (n, 2 * law.words_each), dtype=np.uint64)
     scaled = isinstance(law, RoundedGaussian)
     if scaled:
         near_the_threshold(law, words[: n // 4], rng)
@@ -83,7 +83,7 @@ def test_tie_with_the_gaussian_table_splits_as_the_unknown_bits_do(scale):
     brackets = thresholds.half_gaussian(law.base)
     for k in (0, 1, 5, 11):
         # y = 0 and acceptance word 0: nothing else is open, the draw is x scaled
-        words = [table[k] << 16, 1, *[0] * (2 * law.blocks - 2)]
+        words = [table[k] << 16, 1, *[0] * (2 * law.words_each - 2)]
         assert twins.kernel_attempt(law, np.array([words], dtype=np.uint64)) == ["undecided"]
         draws = [law.resolve(tape(law, words, lane)) for lane in range(300)]
         unit = 1 << law._shift
@@ -188,7 +188,7 @@ def test_undecided_laplace_lane_is_resolved_in_place():
 
     draws = law.draw(twins.ForcedWords(force), np.array([0]), 3)[0].tolist()
     assert draws[1] in (50, 51)
-    assert law.resolve(Tape(twins.ForcedWords(force), 1, 0, 0, law.blocks)) == draws[1]
+    assert law.resolve(Tape(twins.ForcedWords(force), 1, 0, 0, law.words_each)) == draws[1]
 
 
 def test_uniform_with_all_bits_set_still_finds_its_place_in_an_endless_table():
@@ -209,7 +209,7 @@ def test_words_that_never_decide_are_an_error_not_a_loop():
     half = Uniform(0, 8, Tape(twins.ForcedWords(lambda *_: (0, 0)), 0, 0, 0, 1))
     with pytest.raises(ArithmeticError, match="broken"):
         half.rank(lambda bits: ([0], [1]))
-    assert law.blocks == 1
+    assert law.words_each == 1
 
 
 def test_resolver_reads_y_of_large_scales_from_the_second_block():

@@ -12,8 +12,7 @@ from tidegauge.engine import run as running
 from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
 from tidegauge.errors import StoreBehind, StoreMismatch
-from tidegauge.mechanisms.meter import Meter
-from tidegauge.testing import SeededWords
+from tidegauge.testing import seeded_meter
 
 PLAN = stand.plan_of(end=30)
 ROWS = stand.rows()
@@ -125,13 +124,10 @@ def test_a_store_and_a_mark_that_are_both_lost_are_charged_for_what_is_published
 
 
 def test_reused_words_would_be_caught(place, monkeypatch):
-    class Reused:
-        def __new__(cls, plan, *, state, step):
-            meter = Meter(plan, state=state, step=step)
-            meter._words = SeededWords(1)
-            return meter
+    def reused(plan, *, state, step):
+        return seeded_meter(1, plan, state, step)
 
-    monkeypatch.setattr(running, "Meter", Reused)
+    monkeypatch.setattr(running, "Meter", reused)
     shutil.rmtree(place.root)
     place.run(PLAN, ROWS, until=until(10))
     backup = place.root / "backup"
@@ -221,9 +217,15 @@ def test_the_default_mark_lies_in_the_state_directory_and_is_found_after_a_move(
     running.run(PLAN, stand.Rows(ROWS), settings, until=until(10))
     (mark,) = (memory_path / "state" / "tidegauge" / "marks").glob("*.mark")
     assert 0o600 == mark.stat().st_mode & 0o777
-    settings = replace(settings, store="moved.tidegauge")
+    backup = place.store.read_bytes()
+    moved = replace(settings, store="moved.tidegauge")
     place.store.rename(memory_path / "moved.tidegauge")
-    assert 1 == running.run(PLAN, stand.Rows(ROWS), settings).releases
+    (mark.parent / "another.mark").write_text("not a mark")  # none of this store's business
+    assert 1 == running.run(PLAN, stand.Rows(ROWS), moved, until=until(20)).releases
+    (memory_path / "moved.tidegauge").unlink()
+    place.store.write_bytes(backup)  # an old copy, where only an old mark lies
+    with pytest.raises(StoreBehind, match="Expected 20 steps"):
+        running.run(PLAN, stand.Rows(ROWS), replace(settings, public="other"))
 
 
 def test_a_mark_beside_its_store_is_warned_of(memory_path):

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 import pytest
 import stand
@@ -11,8 +10,7 @@ import stand
 from tidegauge.engine import run as running
 from tidegauge.engine.source import Source
 from tidegauge.errors import SourceUnavailable, TidegaugeError
-from tidegauge.mechanisms.meter import Meter
-from tidegauge.noise.randomness import Words
+from tidegauge.testing import seeded_meter
 
 HIDDEN = ["value", "lower", "upper"]
 ROWS = stand.rows()
@@ -76,32 +74,14 @@ def test_a_reader_sees_the_same_but_for_the_values(memory_path, monkeypatch, cha
     assert views[0] == views[1]
 
 
-class Silence(Words):
-    """Words that are all the same: the noise is the same everywhere."""
-
-    def fill(self, inputs, outputs):
-        outputs[:] = np.uint64(1 << 62)
-
-    def buffers(self, blocks):
-        return (
-            np.empty((blocks, 2), np.uint64),
-            np.empty((blocks + 1, 2), np.uint64),
-            np.empty(blocks, np.int64),
-        )
-
-    def close(self):
-        pass
+def seeded(plan, *, state, step):
+    """A meter whose noise is a function of the coordinate alone."""
+    return seeded_meter(3, plan, state, step)
 
 
 def test_equal_totals_and_equal_noise_give_equal_bytes_whatever_the_rows(memory_path, monkeypatch):
     """Rows that count for nothing leave no trace, in any byte."""
-
-    def quiet(plan, *, state, step):
-        meter = Meter(plan, state=state, step=step)
-        meter._words = Silence()
-        return meter
-
-    monkeypatch.setattr(running, "Meter", quiet)
+    monkeypatch.setattr(running, "Meter", seeded)
     published = []
     for name, frame in (("a", ROWS), ("b", pl.concat([ROWS, ROWS.with_columns(at=far(2099))]))):
         place = stand.Place(memory_path / name)

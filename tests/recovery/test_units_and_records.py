@@ -19,6 +19,7 @@ from tidegauge.plan.plan import IdUnit
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.unit import Contributions
 from tidegauge.strategies.decay import Step
+from tidegauge.testing import seeded_meter
 
 STEPS = (("step", Step()),)
 
@@ -143,11 +144,7 @@ def test_the_size_of_blocks_changes_no_byte_of_a_row(memory_path, monkeypatch):
 
 
 def _known(plan, state, step):
-    from tidegauge.testing import SeededWords
-
-    meter = Meter(plan, state=state, step=step)
-    meter._words = SeededWords(3)  # each draw is a function of its own coordinate
-    return meter
+    return seeded_meter(3, plan, state, step)  # each draw is a function of its own coordinate
 
 
 def test_checkpoints_of_decoders_change_no_byte(memory_path, monkeypatch):

@@ -9,11 +9,11 @@ import math
 import random
 from fractions import Fraction
 
-import noise_twins as twins
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import ndtr
+from twins import noise as twins
 
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace

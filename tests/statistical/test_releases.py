@@ -5,6 +5,10 @@ import pytest
 
 import tidegauge as tg
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.strategy import Strategy
 from tidegauge.testing import seeded_gauge
 
 pytestmark = pytest.mark.statistical
@@ -19,40 +23,62 @@ VIEWS = {
     "custom": tg.Custom((1.0, -0.5, 0.25)),
 }
 SHORT = {"step": tg.Step(), "window": tg.Window(3), "custom": tg.Custom((1.0, -0.5, 0.25))}
+LONG = {"running": tg.Running(), "window": tg.Window(100)}
 SETTINGS = {
-    "gaussian, all views": (VIEWS, {"guarantee": tg.ZCDP(0.5)}),
+    # the strategy that has to be planned, the views, what is asked
+    "gaussian, all views": (Blt, VIEWS, {"guarantee": tg.ZCDP(0.5)}),
     "gaussian, epsilon and delta": (
-        {"running": tg.Running(), "window": tg.Window(100)},
+        Blt,
+        LONG,
         {"epsilon": 1.0, "delta": 1e-6, "horizon": 5000},
     ),
-    "gaussian, steps alone": ({"step": tg.Step()}, {"guarantee": tg.GaussianDP(1)}),
+    "gaussian, roundings paid up to an end": (
+        Blt,
+        VIEWS,
+        {"guarantee": tg.GaussianDP(1), "max_per_step": 1 << 30, "end": 1000},
+    ),
+    "gaussian, steps alone": (Identity, {"step": tg.Step()}, {"guarantee": tg.GaussianDP(1)}),
     "gaussian, replace": (
+        Blt,
         VIEWS,
         {"guarantee": tg.ZCDP(0.5), "neighboring_relation": "replace_one"},
     ),
-    "gaussian, an id": (VIEWS, {"guarantee": tg.ZCDP(0.5), "unit": tg.Contributions(5, 2)}),
-    "pure, short views": (SHORT, {"epsilon": 1.0}),
-    "pure, all views": (VIEWS, {"epsilon": 1.0}),
-    "pure, a long window": ({"window": tg.Window(100)}, {"epsilon": 1.0, "horizon": 400}),
-    "pure, running": ({"running": tg.Running()}, {"epsilon": 1.0, "horizon": 1000}),
+    "gaussian, an id": (Blt, VIEWS, {"guarantee": tg.ZCDP(0.5), "unit": tg.Contributions(5, 2)}),
+    "pure, short views": (Identity, SHORT, {"epsilon": 1.0}),
+    "pure, all views": (Identity, VIEWS, {"epsilon": 1.0}),
+    "pure, a long window": (
+        OpenBlocks,
+        {"window": tg.Window(100)},
+        {"epsilon": 1.0, "horizon": 400},
+    ),
+    "pure, running": (OpenBlocks, {"running": tg.Running()}, {"epsilon": 1.0, "horizon": 1000}),
     "pure, completed blocks": (
-        {"running": tg.Running(), "recent": tg.Exponential(half_life=50)},
-        {"epsilon": 0.5, "horizon": 2000, "max_change": 1 << 10},
+        Blocks,
+        {"running": tg.Running()},
+        {"epsilon": 0.5, "horizon": 50, "max_change": 1 << 30},
     ),
 }
 
 
+def test_every_strategy_is_measured():
+    finals = {Blt, Identity, Blocks, OpenBlocks}
+    known = {kind for kind in Strategy.__subclasses__() if kind.__module__.startswith("tidegauge.")}
+    assert finals == known
+    assert finals == {strategy for strategy, _, _ in SETTINGS.values()}
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_measured_noise_agrees_with_the_plan(name):
-    views, options = SETTINGS[name]
-    steps = 120 if options.get("horizon", 0) > 24 else 24
+    strategy, views, options = SETTINGS[name]
+    steps = 120 if options.get("horizon", 0) > 100 else 24
     options = {"unit": "event", "horizon": 24, "cells": CELLS} | options
     gauge = seeded_gauge(2026, views=views, **options)
+    assert strategy is type(gauge.plan.strategy)
     x = np.random.default_rng(3).integers(0, 1000, (steps, CELLS))
     releases = gauge.update_many(x)
     for view, decay in views.items():
         for step in (1, 2, 3, 10, steps - 3, steps):
-            truth = decay.weights(step) @ x[step - 1 :: -1]
+            truth = decay.weights(step) @ x[:step][::-1]
             release = releases[view]
             error = release.value[step - 1] - truth
             std = release.noise_std[step - 1, 0]
@@ -67,7 +93,7 @@ def test_measured_noise_agrees_with_the_plan(name):
 
 
 def test_a_plan_that_promises_less_noise_is_caught():
-    views, options = SETTINGS["gaussian, all views"]
+    _, views, options = SETTINGS["gaussian, all views"]
     gauge = seeded_gauge(7, views=views, unit="event", horizon=24, cells=CELLS, **options)
     x = np.zeros((24, CELLS), np.int64)
     release = gauge.update_many(x)["running"]

@@ -13,10 +13,11 @@ from fractions import Fraction
 import numpy as np
 
 from tidegauge.errors import StreamEnded
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
+from tidegauge.strategies.blt.fixed_point import rounding_error
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.decay import Decay, Running, Window
-from tidegauge.strategies.fixed_point import rounding_error, sqrt_up
-from tidegauge.strategies.patterns import pattern_gain_squared
 from tidegauge.strategies.strategy import Norm, State, Strategy
 
 
@@ -91,6 +92,10 @@ class PythonBlt(Strategy):
     def coordinates(self, first: int, steps: int) -> np.ndarray:
         return np.arange(first, first + steps) * 64
 
+    @property
+    def drawn_places(self) -> int:
+        return 1
+
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         return {"past": np.zeros((0, cells)), "q": np.zeros((len(self.gaps), cells))}
 
@@ -127,9 +132,6 @@ class PythonBlt(Strategy):
         raise NotImplementedError
 
     def noise_terms(self, view: Decay, step: int) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
-
-    def matrices(self, steps: int) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
 

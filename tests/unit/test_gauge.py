@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from dp_accounting import dp_event, pld
 
 import tidegauge as tg
 from tidegauge.testing import seeded_gauge
@@ -93,7 +94,7 @@ def test_scalar_gauge_takes_one_number_a_step():
     gauge = make(cells=None)
     assert () == gauge.update(5)["total"].value.shape
     assert (4,) == gauge.update_many([1, 2, 3, 4])["total"].value.shape
-    assert isinstance(float(gauge.update(1)["week"].lower), float)
+    assert float(gauge.update(1)["week"].lower) < float(gauge.update(1)["week"].upper) + 1000
 
 
 def test_scalar_and_one_cell_are_the_same_numbers():
@@ -108,8 +109,36 @@ def test_named_cells_are_found_by_name():
     release = gauge.update_many(history(5))["total"]
     assert (release.value[:, 1] == release.cell("b").value).all()
     assert (release.upper[:, 1] == release.cell("b").upper).all()
-    with pytest.raises(tg.InvalidParameter, match="Use one of"):
-        release.cell("z")
+    assert (release.value[:, 1] == release.cell(1).value).all()
+    for unknown in ("z", 3, -1, True, None):
+        with pytest.raises(tg.InvalidParameter, match="Known here"):
+            release.cell(unknown)
+    with pytest.raises(tg.InvalidParameter, match="no cells"):
+        release.cell("a").cell("a")
+
+
+def test_cells_may_be_named_by_any_iterable_of_text():
+    for names in (("a", "b"), np.array(["a", "b"]), iter(["a", "b"])):
+        assert ("a", "b") == make(cells=names).update([1, 2])["total"].names
+
+
+@pytest.mark.parametrize("cells", [None, 2, ["a", "b"]])
+def test_columns_are_a_frame_of_one_row_a_step_and_cell(cells):
+    gauge = make(cells=cells)
+    release = gauge.update_many(history(5, 2) if cells else history(5, 2)[:, 0])["week"]
+    columns = release.columns()
+    rows = 10 if cells else 5
+    assert {rows} == {len(column) for column in columns.values()}
+    assert (release.value.ravel() == columns["value"]).all()
+    assert (columns["lower"] < columns["upper"]).all()
+    assert ("cell" in columns) == (cells is not None)
+    one = gauge.update([1, 2] if cells else 1)["week"].columns()
+    assert (2 if cells else 1) == len(one["value"])
+
+
+def test_a_release_is_printed_with_its_values():
+    release = make(cells=None).update(5)["total"]
+    assert f"{float(release.value):.1f}".removesuffix("0") in str(release)
 
 
 def test_views_in_a_list_name_themselves():
@@ -158,6 +187,7 @@ def test_later_views_need_a_kept_measurement():
 def test_windows_say_when_they_are_complete():
     releases = make().update_many(history(10))
     assert [False] * 6 + [True] * 4 == releases["week"].complete.tolist()
+    assert [False] * 2 + [True] * 8 == releases["custom"].complete.tolist()
     assert releases["total"].complete.all()
 
 
@@ -217,8 +247,41 @@ def test_repr_shows_plan_and_progress_but_no_data():
 
 
 def test_releases_show_no_value_in_their_repr():
-    release = make().update([1, 2, 3])["total"]
-    assert "value" not in repr(release)
+    release = make().update([987654, 987654, 987654])["total"]
+    assert "9876" not in repr(release)
+    assert "total" in repr(release)
+
+
+def test_a_release_is_public_and_can_be_pickled():
+    release = make().update_many(history(8))["week"]
+    again = pickle.loads(pickle.dumps(release))
+    assert release.value.tobytes() == again.value.tobytes()
+    assert release.upper.tobytes() == again.upper.tobytes()
+
+
+def test_the_ledger_is_spent_once_and_recomputed_by_a_stranger():
+    gauge = make(epsilon=1.0, delta=1e-6, horizon=5000)
+    gauge.update_many(history(5))
+    assert 0 == gauge.ledger.left
+    accountant = pld.PLDAccountant()
+    event = gauge.ledger.events()["events"][0]
+    assert "GaussianDpEvent" == event["class_name"]
+    accountant.compose(dp_event.GaussianDpEvent(event["noise_multiplier"]))
+    assert 0.99 < accountant.get_epsilon(1e-6) < 1.001
+
+
+@pytest.mark.parametrize("wrong", ["nothing", 3, None, tg.Running])
+def test_what_is_neither_a_view_nor_a_decay_is_refused(wrong):
+    gauge = make(keep=True)
+    for ask in (lambda: gauge.view(wrong), lambda: gauge.noise_std(wrong, 1)):
+        with pytest.raises(tg.InvalidParameter, match="name of a view or a decay"):
+            ask()
+
+
+def test_a_planned_view_is_found_by_name_afterwards():
+    gauge = make(keep=True)
+    released = gauge.update_many(history(9))
+    assert released["week"].value.tobytes() == gauge.view("week").value.tobytes()
 
 
 def test_the_end_is_kept():
@@ -234,7 +297,7 @@ def test_the_end_is_kept():
 def test_the_statement_says_what_is_promised_and_what_is_not():
     text = make(cells=["a", "b", "c"]).statement()
     for words in (
-        "at most a factor of 2.72, except with probability at most 1e-9",
+        "no result becomes more than 2.72 times as likely, plus 1e-9, by any one event",
         "add_or_remove_one",
         "| 20 |",
         "Declared, not protected",

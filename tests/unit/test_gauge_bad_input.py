@@ -1,5 +1,8 @@
 """Whatever is wrong is refused with a message that helps, and leaves the gauge as it was."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -21,7 +24,8 @@ BAD_TOTALS = {
     "not a number": ([1.0, np.nan], "finite"),
     "infinite": ([1.0, np.inf], "finite"),
     "fraction": ([1.0, 1.5], "whole numbers"),
-    "huge float": ([1e300, 1.0], "whole numbers"),
+    "halves of floats": (np.array([1, 2], np.float16), "counts by ones"),
+    "masked": (np.ma.array([1, 2], mask=[0, 1]), "mask"),
     "negative": ([3, -1], ">= 0"),
     "negative float": ([3.0, -1.0], ">= 0"),
     "too few cells": ([1], "shape"),
@@ -31,10 +35,12 @@ BAD_TOTALS = {
     "objects": ([object(), 1], "dtype"),
     "too large for int64": ([2**80, 1], "dtype"),
     "text": (["1", "2"], "dtype"),
-    "bytes": (b"12", "shape|dtype"),
+    "bytes": (b"12", "bytes"),
     "booleans": ([True, False], "dtype"),
     "complex": ([1j, 2], "dtype"),
     "dates": (np.array(["2013-01-01", "2013-01-02"], "datetime64[D]"), "dtype"),
+    "a bytearray": (bytearray(b"12"), "bytes"),
+    "a broken array": (type("Broken", (), {"__array__": lambda *a, **k: 1 / 0})(), "array"),
     "nothing": (None, "shape|dtype"),
     "ragged": ([[1, 2], [3]], "rectangular|shape"),
     "empty": ([], "shape"),
@@ -93,7 +99,9 @@ def test_fortran_order_and_strides_do_not_matter():
     )
 
 
-@pytest.mark.parametrize("value", [2**31, 2**62, 2**63 - 1, np.uint64(2**63), np.uint64(2**64 - 1)])
+@pytest.mark.parametrize(
+    "value", [2**31, 2**62, 2**63 - 1, np.uint64(2**63), np.uint64(2**64 - 1), 1e300]
+)
 def test_totals_over_the_cap_are_clamped_and_counted(value):
     gauge = make(max_per_step=1000)
     clean = make(max_per_step=1000)
@@ -102,7 +110,7 @@ def test_totals_over_the_cap_are_clamped_and_counted(value):
     assert (2, 0) == (gauge.clamped, clean.clamped)
 
 
-@pytest.mark.parametrize("value", [-(2**31), -(2**63), -(2**62)])
+@pytest.mark.parametrize("value", [-(2**31), -(2**63), -(2**62), -1e300])
 def test_signed_sums_are_clamped_on_both_sides(value):
     gauge = make(max_change=(-5, 10), max_per_step=1000)
     clean = make(max_change=(-5, 10), max_per_step=1000)
@@ -166,6 +174,10 @@ BAD_PARAMETERS = {
     "a number for a guarantee": ({"epsilon": None, "delta": None, "guarantee": 1.0}, "guarantee"),
     "level 0": ({"level": 0}, "level"),
     "level 1": ({"level": 1}, "level"),
+    "level too near 1": ({"level": 1 - 1e-12}, "level"),
+    "level too near 0": ({"level": Fraction(1, 10**400)}, "level"),
+    "a number of thousands of digits": ({"horizon": -(10**5000)}, "horizon"),
+    "three changes": ({"max_change": (0, 1, 2)}, "max_change"),
 }
 
 
@@ -249,7 +261,7 @@ def test_asking_for_an_unknown_view_or_step_is_refused():
     gauge = make()
     with pytest.raises(tg.InvalidParameter, match="Use one of"):
         gauge.noise_std("nothing", 1)
-    for step in (0, -1, 1.5, 10**16):
+    for step in (0, -1, 1.5, 2**38 + 1):
         with pytest.raises(tg.InvalidParameter, match="step"):
             gauge.noise_std("running", step)
 
@@ -263,3 +275,75 @@ def test_large_but_possible_sums_are_planned():
     gauge = make(max_change=1 << 31, max_per_step=1 << 50)
     release = gauge.update([1 << 50, 3])["running"]
     assert abs(release.value[0] - (1 << 50)) < 7 * release.noise_std[0]
+
+
+def test_noise_of_a_step_after_the_end_is_refused():
+    gauge = make(end=10, horizon=None)
+    assert gauge.noise_std("running", 10) > 0
+    with pytest.raises(tg.InvalidParameter, match="step"):
+        gauge.noise_std("running", 11)
+    with pytest.raises(tg.InvalidParameter, match="step"):
+        gauge.plan.noise_std("running", [0, 1])
+
+
+NUMPY_INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+@pytest.mark.parametrize("dtype", NUMPY_INTEGERS)
+@pytest.mark.parametrize(
+    "guarantee", [{"epsilon": 1 / 3}, {"guarantee": tg.GaussianDP(1)}], ids=str
+)
+def test_numpy_integers_plan_what_plain_ones_do(dtype, guarantee):
+    def plan(number):
+        options = {
+            "unit": tg.Contributions(number(20), number(3)), "cells": number(50),
+            "max_cells": number(4), "max_change": number(100), "max_per_step": number(120),
+            "horizon": number(90), "end": number(100), "epsilon": None, "delta": None,
+        }  # fmt: skip
+        return make(views=[tg.Window(number(5)), tg.Step()], **(options | guarantee)).plan
+
+    assert plan(int).describe() == plan(dtype).describe()
+    assert plan(int).law == plan(dtype).law
+
+
+@pytest.mark.parametrize("dtype", NUMPY_INTEGERS)
+def test_guarantees_of_numpy_integers_are_exact(dtype):
+    assert tg.PureDP(100) == tg.PureDP(dtype(100))
+    assert tg.ZCDP(100) == tg.ZCDP(dtype(100))
+    assert tg.GaussianDP(100) == tg.GaussianDP(dtype(100))
+
+
+@pytest.mark.parametrize(
+    "number", [10**400, Fraction(10**400), Decimal("sNaN"), Decimal("NaN"), Decimal("Infinity")]
+)
+def test_extreme_numbers_are_refused_with_a_message(number):
+    with pytest.raises(tg.InvalidParameter, match="epsilon"):
+        make(epsilon=number)
+
+
+@pytest.mark.parametrize(("epsilon", "change"), [(600, 1), (1e-4, 1 << 38)])
+def test_a_gauge_that_one_kind_of_noise_cannot_serve_takes_the_other(epsilon, change):
+    gauge = make(views=[tg.Running()], epsilon=epsilon, max_change=change, max_per_step=change)
+    assert gauge.update([1, 2])["running"].value.shape == (2,)
+
+
+def test_totals_of_the_wrong_sign_are_refused_on_both_sides():
+    with pytest.raises(tg.InvalidInput, match="<= 0"):
+        make(max_change=(-5, 0)).update([-1, 1])
+
+
+def test_sums_that_double_precision_would_blur_are_refused():
+    with pytest.raises(tg.UnsupportedCombination, match="max_per_step"):
+        make(max_per_step=1 << 50, horizon=4000, end=4000)
+
+
+def test_a_guarantee_for_ever_over_too_long_a_memory_asks_for_an_end():
+    long = {"views": [tg.Running()], "guarantee": tg.ZCDP(0.5), "epsilon": None, "delta": None}
+    with pytest.raises(tg.UnsupportedCombination, match="declare an end"):
+        make(horizon=2**34, **long)
+    assert make(horizon=None, end=2**34, **long).noise_std("running", 2**34) > 0
+
+
+def test_keep_is_yes_or_no():
+    with pytest.raises(tg.InvalidParameter, match="keep"):
+        tg.Gauge(views=[tg.Step()], unit="event", epsilon=1, keep="no")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
@@ -89,10 +90,11 @@ class MarkFile:
         Raises:
             StoreBehind: The file is no mark.
         """
-        mark = _read(self.path)
-        if mark is None and not self._given:
-            mark = next((m for m in _all(self.path.parent) if m.store == store), None)
-        return mark
+        own = _read(self.path)
+        if self._given or (own is not None and own.store != store and own.step):
+            return own
+        # a store that was moved has left a mark under its old name
+        return max(_marks_of(store, self.path.parent), key=lambda mark: mark.step, default=own)
 
     def check(self, mark: Mark | None, store: str, step: int) -> None:
         """Refuse a store that is not what its mark remembers.
@@ -147,11 +149,13 @@ class MarkFile:
         return other != self._store_path and other.exists()
 
 
-def _all(folder: Path) -> Iterator[Mark]:
+def _marks_of(store: str, folder: Path) -> Iterator[Mark]:
+    """All marks of a store; those of others, readable or not, are none of its business."""
     for path in sorted(folder.glob("*.mark")):
-        mark = _read(path)
-        if mark is not None:
-            yield mark
+        with suppress(StoreBehind):
+            mark = _read(path)
+            if mark is not None and mark.store == store:
+                yield mark
 
 
 def _read(path: Path) -> Mark | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import GaussianDP, PureDP
-from tidegauge.privacy.ledger import GaussianCost
 from tidegauge.strategies.decay import Decay
 
 __all__ = ["designed_for"]

@@ -73,6 +73,11 @@ def last_step(plan: Plan, until: datetime | None, now: datetime) -> int | None:
         InvalidParameter: There is neither an end nor ``until``.
     """
     clock = plan.clock
+    if until is not None and until.tzinfo is None:
+        raise InvalidParameter(
+            f"Expected until to have a time zone, got {until.isoformat()}. Which steps are over "
+            "would depend on the machine. Add an offset, such as Z."
+        )
     if clock.step_us is None:
         if until is not None:
             raise InvalidParameter(

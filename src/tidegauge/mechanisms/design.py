@@ -11,19 +11,22 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil, sqrt
 
-from tidegauge.errors import UnsupportedCombination
-from tidegauge.mechanisms.measure import Law
+import numpy as np
+
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
-from tidegauge.noise.gaussian import LARGEST_SCALE, LEAST_SCALE, RoundedGaussian
+from tidegauge.noise import gaussian, laplace
+from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.law import Law
+from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
-from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
+from tidegauge.privacy.ledger import Ledger
 from tidegauge.strategies.blocks import best_levels
-from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.bounds import lower_bound
+from tidegauge.strategies.blt import Blt, fit
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import Decay, Step
-from tidegauge.strategies.fit import fit
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -32,7 +35,6 @@ __all__ = ["design", "worst_ratio"]
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
 _ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
-_UNKNOWN_HORIZON = 1 << 20  # where a running sum is judged if nobody says how long it runs
 
 Candidate = tuple[Strategy, Law, Cost]
 
@@ -49,17 +51,24 @@ def design(request: Request) -> GaugePlan:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
     """
-    bounds = [lower_bound(decay, _judged_at(request)) for decay in _decays(request)]
+    bounds = _bounds(request)
     best: tuple[float, Candidate] | None = None
     for strategy, law, cost in _candidates(request, bounds):
-        ratio = _worst_ratio(request, bounds, strategy, law)
+        stds = _worst_stds(request, strategy, law)
+        if any(
+            _blurred(std, decay, request) for std, decay in zip(stds, _decays(request), strict=True)
+        ):
+            continue
+        ratio = max(std / bound for std, bound in zip(stds, bounds, strict=True))
         if best is None or ratio < best[0]:
             best = ratio, (strategy, law, cost)
     if best is None:
         raise UnsupportedCombination(
-            f"Expected numbers that fit 64-bit integers, got max_per_step={request.max_per_step} "
-            f"with max_change={request.neighbors.largest}. Coordinates could overflow. "
-            "Lower max_per_step, measure in coarser grains, or declare an end."
+            f"Expected numbers that 64 bits can hold, got max_per_step={request.max_per_step}, "
+            f"max_change={request.neighbors.largest}, horizon={request.horizon}, "
+            f"end={request.end}. Coordinates could overflow, or their rounding for ever would cost "
+            "more than 0.2 % of the noise. Lower max_per_step, measure in coarser grains, design "
+            "for a shorter horizon, or declare an end."
         )
     strategy, law, cost = best[1]
     Ledger(request.guarantee).charge({"gauge": cost})
@@ -84,8 +93,8 @@ def worst_ratio(request: Request, plan: GaugePlan) -> float:
 
     It compares plans of one request, whatever their noise and their share of the guarantee.
     """
-    bounds = [lower_bound(decay, _judged_at(request)) for decay in _decays(request)]
-    return _worst_ratio(request, bounds, plan.strategy, plan.law)
+    stds = _worst_stds(request, plan.strategy, plan.law)
+    return max(std / bound for std, bound in zip(stds, _bounds(request), strict=True))
 
 
 def _decays(request: Request) -> list[Decay]:
@@ -94,16 +103,23 @@ def _decays(request: Request) -> list[Decay]:
     return list(dict.fromkeys([*decays, *request.anticipate]))
 
 
-def _judged_at(request: Request) -> int:
-    return request.horizon or _UNKNOWN_HORIZON
+def _bounds(request: Request) -> list[float]:
+    horizon = request.horizon or UNKNOWN_HORIZON
+    return [lower_bound(decay, horizon) for decay in _decays(request)]
 
 
-def _worst_ratio(request: Request, bounds: list[float], strategy: Strategy, law: Law) -> float:
-    horizon = _judged_at(request)
-    return max(
-        sqrt(strategy.worst_variance_gain(decay, horizon)) * law.std / bound
-        for decay, bound in zip(_decays(request), bounds, strict=True)
-    )
+def _worst_stds(request: Request, strategy: Strategy, law: Law) -> list[float]:
+    """The std of each decay at its worst step."""
+    horizon = request.horizon or UNKNOWN_HORIZON
+    gains = [strategy.worst_variance_gain(decay, horizon) for decay in _decays(request)]
+    return [sqrt(gain) * law.std for gain in gains]
+
+
+def _blurred(std: float, decay: Decay, request: Request) -> bool:
+    """Whether double precision of the largest possible value is not small beside the noise."""
+    steps = min(request.horizon or UNKNOWN_HORIZON, UNKNOWN_HORIZON)
+    largest = request.max_per_step * float(np.abs(decay.weights(steps)).sum())
+    return largest * 2.0**-53 > std / 100
 
 
 def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
@@ -135,10 +151,10 @@ def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
     if all(isinstance(decay, Step) for decay in decays):
         return _finest(Identity(0), request, cost)
     fitted = fit(decays, request.horizon)
-    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0, charged_steps=1 << 40)
+    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0)
     candidate = _finest(blt, request, cost)
     if candidate is not None and _rounding_share(candidate[0], request) > _ROUNDING_ALLOWED:
-        candidate = None  # the rounding of 2^40 steps would cost too much on so coarse a lattice
+        candidate = None  # the rounding of 2^38 steps would cost too much on so coarse a lattice
     if candidate is None and request.end is not None:
         candidate = _finest(replace(blt, charged_steps=request.end), request, cost)
     return candidate
@@ -147,11 +163,16 @@ def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
 def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> Candidate | None:
     coarse = (request.neighbors.largest - 1).bit_length()
     for bits in range(_FINEST, _COARSEST - 1, -1):
-        trial = replace(strategy, lattice_bits=bits - coarse)
+        if bits < coarse and isinstance(strategy, Identity):
+            break  # totals are whole grains: no coarser lattice holds them
+        try:
+            trial = replace(strategy, lattice_bits=bits - coarse)
+        except InvalidParameter:  # not even a total of 1 fits so fine a lattice
+            continue
         if trial.largest_total < request.max_per_step:
             continue
         scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-        if LEAST_SCALE <= scale <= LARGEST_SCALE:
+        if gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE:
             return trial, RoundedGaussian(scale), cost
     return None
 
@@ -169,13 +190,13 @@ def _pure(request: Request, cost: PureCost, bounds: list[float]) -> Iterator[Can
     """Noise on each step, and the best blocks, with and without open ones."""
     decays = _decays(request)
     strategies: list[Strategy] = [Identity(0)]
-    strategies += [
-        best_levels(decays, bounds, request.horizon, opened=opened) for opened in (True, False)
-    ]
+    horizon = request.horizon or UNKNOWN_HORIZON
+    strategies += [best_levels(decays, bounds, horizon, opened=opened) for opened in (True, False)]
     for strategy in strategies:
-        if strategy.largest_total >= request.max_per_step:
-            scale = strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon
-            yield strategy, DiscreteLaplace(_rounded_up(scale)), cost
+        scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
+        fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
+        if fits and strategy.largest_total >= request.max_per_step:
+            yield strategy, DiscreteLaplace(scale), cost
 
 
 def _rounded_up(scale: Fraction) -> Fraction:

@@ -5,7 +5,7 @@ tile is measured (encoded, noise added) and decoded. The exact totals meet nothi
 ``measure``; the decoder sees the measurement alone. All checks come first: an input that is refused
 leaves the gauge as it was. If a block is interrupted half-way (a keyboard interrupt, memory running
 out), none of it was released, and the gauge refuses to go on, since its state and its noise may be
-ahead of what was released. One token, taken for a block and given back at its end, keeps out a
+ahead of what was released. One lock, taken for a block and given back at its end, keeps out a
 second thread and everything after an interruption.
 """
 
@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import NoReturn
+from threading import Lock
+from typing import NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.checks import integer
+from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.meter import Meter
@@ -28,9 +29,10 @@ from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
 from tidegauge.privacy.guarantee import Guarantee
+from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import Float64, Int64
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
 __all__ = ["Gauge"]
 
@@ -111,6 +113,11 @@ class Gauge:
             horizon=horizon, end=end, neighboring_relation=neighboring_relation,
             max_change=max_change, max_cells=max_cells, max_per_step=max_per_step, level=level,
         )  # fmt: skip
+        if not isinstance(keep, bool):
+            raise InvalidParameter(
+                f"Expected keep to be True or False, got {shown(keep)}. It decides whether later "
+                "views are possible. Write keep=True to keep the measurement in memory."
+            )
         plan = design(request)
         self._start(plan, Meter(plan), keep=keep)
 
@@ -119,13 +126,19 @@ class Gauge:
         self._cells = plan.neighbors.cells
         self._reading = Reading(plan, [decay for _, decay in plan.views])
         self._clamped = 0
+        self._ledger = plan.charged()
         self._kept: list[tuple[int, Int64]] | None = [] if keep else None
-        self._token = [None]  # popping it is atomic
+        self._busy = Lock()  # never given back by an interrupted block
 
     @property
     def plan(self) -> GaugePlan:
         """Everything that affects privacy: chosen before data, public."""
         return self._plan
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account: what the gauge was promised to spend at most, and what it has spent."""
+        return self._ledger
 
     @property
     def step(self) -> int:
@@ -151,6 +164,13 @@ class Gauge:
             InvalidInput: Not integers of this shape; the gauge is as it was.
             StreamEnded: The end is reached; the gauge is as it was.
             LiveState: The gauge was forked, interrupted, or is in use by another thread.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Running()], epsilon=1, unit="event", cells=["a", "b"])
+            >>> release = gauge.update([412, 31])["running"]
+            >>> bool((release.lower < release.value).all()), release.first_step
+            (True, 1)
         """
         out, step = self._measure(*totals(counts, self._plan, block=False))
         return self._releases(self._plan, out, step, block=False)
@@ -169,6 +189,12 @@ class Gauge:
             InvalidInput: Not integers of this shape; the gauge is as it was.
             StreamEnded: The block reaches beyond the end; the gauge is as it was.
             LiveState: The gauge was forked, interrupted, or is in use by another thread.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Window(7)], epsilon=1, unit="event", cells=2)
+            >>> gauge.update_many([[412, 31], [398, 28]])["window_7"].noise_std.shape
+            (2, 2)
         """
         out, first = self._measure(*totals(history, self._plan, block=True))
         return self._releases(self._plan, out, first, block=True)
@@ -178,7 +204,7 @@ class Gauge:
 
         Args:
             view: The name of a view, or any decay (as ``view`` would give it).
-            step: The step, counted from 1; up to 10^15.
+            step: The step, counted from 1, up to the last one.
 
         Raises:
             InvalidParameter: No such view or step.
@@ -189,33 +215,66 @@ class Gauge:
             >>> round(gauge.noise_std("step", step=10), 4)
             1.357
         """
-        step = integer("step", step, low=1, high=10**15, why="Steps are counted from 1.")
+        last = self._plan.last_step or MOST_STEPS
+        why = "Steps are counted from 1, and nothing is measured after the last."
+        step = integer("step", step, low=1, high=last, why=why)
         return float(self._plan.noise_std(view, [step])[0])
 
-    def view(self, decay: Decay, name: str | None = None) -> Release:
+    def view(self, view: str | Decay, name: str | None = None) -> Release:
         """Release a view thought of later, over all steps so far; costs no privacy.
 
         It is decoded from the kept measurement and equals, byte for byte, what it would have been
         as a planned view of the same strategy; planning for it would have given less noise.
 
         Args:
-            decay: Any decay.
-            name: The view's name; default: the decay's own.
+            view: Any decay, or the name of a planned view.
+            name: What to call it; default: the decay's own name.
+
+        Returns:
+            Values of shape (steps, cells), or (steps,) for a scalar gauge.
 
         Raises:
-            InvalidParameter: The gauge does not keep its measurement.
+            InvalidParameter: Neither a decay nor a view, or the gauge keeps no measurement.
+
+        Cost:
+            No privacy. Time: one decoding of the stream, a few ns a cell and step.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Running()], epsilon=1, unit="event", keep=True)
+            >>> _ = gauge.update_many([5, 0, 7, 2])
+            >>> gauge.view(tg.Window(2)).value.shape
+            (4,)
         """
+        decay = self._plan.decay(view)
+        if name is None:
+            name = view if isinstance(view, str) else decay.name
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter(
+                f"Expected name to be text, got {shown(name)}. The release is called by it. "
+                "Leave it out for the decay's own name."
+            )
         if self._kept is None:
             raise InvalidParameter(
                 "Expected a gauge with keep=True, got one that keeps no measurement. A later view "
                 "is decoded from the measurement. Make the gauge with keep=True, or plan the view."
             )
-        reading = Reading(self._plan, [decay])
-        out = np.empty((1, self.step, self._cells))
-        for steps, measured in self._kept:
+        reading, kept = Reading(self._plan, [decay]), tuple(self._kept)
+        out = np.empty((1, sum(steps for steps, _ in kept), self._cells))
+        for steps, measured in kept:
             reading.decode(measured, steps, out[:, reading.step : reading.step + steps])
-        plan = self._plan.with_view(name or decay.name, decay)
-        return self._releases(plan, out, 1, block=True)[name or decay.name]
+        plan = self._plan.with_view(name, decay)
+        return self._releases(plan, out, 1, block=True)[name]
+
+    def close(self) -> None:
+        """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
+        self._meter.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
@@ -226,10 +285,10 @@ class Gauge:
         steps = len(exact)
         out = np.empty((len(self._plan.views), steps, self._cells))
         tile = max(1, _LANES // self._cells)
-        self._take_token()
+        self._enter()
         first = self._reading.step
         if self._plan.last_step is not None and first + steps > self._plan.last_step:
-            self._token.append(None)
+            self._busy.release()
             raise StreamEnded(
                 f"Expected steps up to {self._plan.last_step}, got {first + steps}. "
                 "The guarantee was computed for these steps only. Plan a gauge with a later end."
@@ -244,7 +303,7 @@ class Gauge:
         if self._kept is not None:
             self._kept.extend(kept)
         self._clamped += clamped
-        self._token.append(None)
+        self._busy.release()
         return out, first + 1
 
     def _releases(
@@ -263,15 +322,13 @@ class Gauge:
             )
         return releases
 
-    def _take_token(self) -> None:
-        try:
-            self._token.pop()
-        except IndexError:
+    def _enter(self) -> None:
+        if not self._busy.acquire(blocking=False):
             raise LiveState(
                 "Expected a gauge between two blocks, got one inside a block: it was interrupted, "
                 "or another thread is using it. Its noise may be ahead of its releases. Use one "
                 "thread; after an interruption make another gauge, at its own cost."
-            ) from None
+            )
 
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise LiveState(
@@ -282,7 +339,7 @@ class Gauge:
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
 
     def __repr__(self) -> str:
-        names = ", ".join(name for name, _ in self._plan.views)
+        names = ", ".join(shown(name) for name, _ in self._plan.views[:8])
         return (
             f"Gauge(views=[{names}], cells={self._cells}, step={self.step}, "
             f"guarantee={self._plan.guarantee}, meter={self._meter!r})"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from tidegauge.noise.gaussian import RoundedGaussian
-from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words
 from tidegauge.strategies.blocks import OpenBlocks
 from tidegauge.strategies.strategy import Int64, State, Strategy
 
-__all__ = ["Law", "measure", "private_state"]
-
-Law = RoundedGaussian | DiscreteLaplace
+__all__ = ["measure", "private_state"]
 
 
 def private_state(strategy: Strategy, cells: int) -> dict[str, State]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from threading import Lock
 from typing import NoReturn, final
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from tidegauge.errors import LiveState, StreamEnded
@@ -16,6 +18,23 @@ from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Meter"]
 
+_WARM_UP_CELLS = 4096  # enough lanes for a draw to be rejected and drawn again
+
+
+def _warm_up(plan: GaugePlan) -> None:
+    """Compile what a block needs, on zeros under a throw-away key.
+
+    The first use after an installation takes seconds: an interruption there must not find a meter
+    inside a block.
+    """
+    state = private_state(plan.strategy, _WARM_UP_CELLS)
+    zeros = np.zeros((1, _WARM_UP_CELLS), np.int64)
+    measured = measure(plan.strategy, state, plan.law, open_words("tidegauge warm-up"), zeros, 0)
+    decays = [decay for _, decay in plan.views]
+    reading = plan.strategy.init_decoder(decays, _WARM_UP_CELLS)
+    out = np.empty((len(decays), 1, _WARM_UP_CELLS))
+    plan.strategy.decode(reading, decays, measured, 0, out)
+
 
 @final
 class Meter:
@@ -23,7 +42,7 @@ class Meter:
 
     Guarantee:
         No coordinate is drawn twice and no draw is used for two: a meter cannot be copied, pickled
-        or used in a fork; one token, taken for a block and given back at its end, keeps out a
+        or used in a fork; one lock, taken for a block and given back at its end, keeps out a
         second thread and everything after an interruption.
 
     Args:
@@ -47,6 +66,7 @@ class Meter:
     def __init__(
         self, plan: GaugePlan, *, state: dict[str, State] | None = None, step: int = 0
     ) -> None:
+        _warm_up(plan)
         law, bits = plan.law, plan.strategy.lattice_bits
         words = open_words("tidegauge measurement 1", plan.fingerprint, law.scale, bits)
         self._start(plan, words, state, step)
@@ -57,7 +77,7 @@ class Meter:
         self._plan, self._words, self._step = plan, words, step
         self._state = private_state(plan.strategy, plan.neighbors.cells) if state is None else state
         self._owner = os.getpid()
-        self._token = [None]  # popping it is atomic
+        self._busy = Lock()  # never given back by an interrupted block
         self._clamped = 0
 
     @property
@@ -91,24 +111,22 @@ class Meter:
     def advance(self, checked: Int64) -> Int64:
         """Measure a block that :func:`~.totals.totals` has checked."""
         self._refuse_in_a_fork()
-        try:
-            self._token.pop()
-        except IndexError:
+        if not self._busy.acquire(blocking=False):
             raise LiveState(
                 "Expected a meter between two blocks, got one inside a block: it was interrupted, "
                 "or another thread is using it. Its noise may be ahead of its releases. Use one "
                 "thread; after an interruption start again from what was stored."
-            ) from None
+            )
         plan, end = self._plan, self._step + len(checked)
         if plan.last_step is not None and end > plan.last_step:
-            self._token.append(None)
+            self._busy.release()
             raise StreamEnded(
                 f"Expected steps up to {plan.last_step}, got {end}. "
                 "The guarantee was computed for these steps only. Plan a gauge with a later end."
             )
         rows = measure(plan.strategy, self._state, plan.law, self._words, checked, self._step)
         self._step = end
-        self._token.append(None)
+        self._busy.release()
         return rows
 
     def close(self) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,29 +14,22 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.measure import Law
 from tidegauge.mechanisms.request import cells_of, level_of, steps_of, views_of
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
-from tidegauge.noise.quantile import laplace_half_width
+from tidegauge.noise.law import Law
+from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
+from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
-from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
+from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import (
-    Custom,
-    Decay,
-    Exponential,
-    Polynomial,
-    Running,
-    Step,
-    Window,
-)
+from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.strategy import Float64, Norm, Strategy
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
 __all__ = ["GaugePlan", "views_read"]
 
@@ -48,6 +40,7 @@ _STRATEGIES: dict[type, str] = {
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
 }
+_CLOSE = 0.998  # stds this close share one half-width
 _KEPT = 4096  # chunks remembered: 8 MB at most
 
 
@@ -82,8 +75,8 @@ class GaugePlan:
     horizon: int | None
     end: int | None
     level: float = 0.95
-    _cache: dict[tuple[str, Decay, int], Float64] = field(
-        default_factory=dict, repr=False, compare=False
+    _chunks: dict[tuple[str, Decay, int], Float64] = field(
+        init=False, default_factory=dict, repr=False, compare=False
     )
 
     @cached_property
@@ -92,18 +85,20 @@ class GaugePlan:
         ends = [end for end in (self.end, self.strategy.hard_end) if end is not None]
         return min(ends, default=None)
 
-    def decay(self, view: str) -> Decay:
-        """Return the decay of a view by its name.
+    def decay(self, view: str | Decay) -> Decay:
+        """Return a decay itself, or that of a view by its name.
 
         Raises:
-            InvalidParameter: There is no view of this name.
+            InvalidParameter: There is no view of this name, or it is neither.
         """
+        if isinstance(view, Decay):
+            return view
         for name, decay in self.views:
             if name == view:
                 return decay
         raise InvalidParameter(
-            f"Expected the name of a view, got {shown(view)}. "
-            f"Use one of {shown([name for name, _ in self.views])}."
+            f"Expected the name of a view or a decay, got {shown(view)}. Nothing of this kind was "
+            f"planned. Use one of {shown([name for name, _ in self.views])}, or write Window(168)."
         )
 
     def with_view(self, name: str, decay: Decay) -> GaugePlan:
@@ -113,7 +108,9 @@ class GaugePlan:
     def full_after(self, view: str) -> int:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
         decay = self.decay(view)
-        return decay.steps if isinstance(decay, Window) else 1
+        if isinstance(decay, Window):
+            return decay.steps
+        return len(decay.taps) if isinstance(decay, Step | Custom) else 1
 
     def noise_std(self, view: str | Decay, steps: ArrayLike) -> Float64:
         """Return the standard deviation of a view's noise at each of ``steps``.
@@ -124,61 +121,84 @@ class GaugePlan:
 
         Returns:
             float64 of shape (n,), in grains; of the implemented noise, exact up to rounding.
+
+        Raises:
+            InvalidParameter: No such view, or a step that cannot be released.
         """
-        return self._by_step("std", self.decay(view) if isinstance(view, str) else view, steps)
+        return self._by_step("std", self.decay(view), steps)
 
     def half_width(self, view: str | Decay, steps: ArrayLike) -> Float64:
         """Return half the width of the pointwise interval at each of ``steps``; shape (n,)."""
-        decay = self.decay(view) if isinstance(view, str) else view
+        decay = self.decay(view)
         if isinstance(self.law, RoundedGaussian):
-            return self._by_step("std", decay, steps) * NormalDist().inv_cdf((1 + self.level) / 2)
+            return gaussian_half_width(self._by_step("std", decay, steps), self.level)
         return self._by_step("half", decay, steps)
 
     def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:
         """Look numbers up in chunks of steps, so that a live step costs no formula."""
-        wanted = np.asarray(steps, dtype=np.int64)
+        given = np.atleast_1d(np.asarray(steps))
+        last = self.last_step or MOST_STEPS
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            raise InvalidParameter(
+                f"Expected step numbers of shape (n,), got {given.dtype} of shape {given.shape}. "
+                "Steps are whole numbers, counted from 1. Give a list of integers."
+            )
+        wanted = given.astype(np.int64)
+        if wanted.size and not 1 <= wanted.min() <= wanted.max() <= last:
+            raise InvalidParameter(
+                f"Expected step numbers in [1, {last}], got others. Steps are counted from 1, and "
+                "nothing is measured after the last. Ask for a step that can be released."
+            )
         result = np.empty(len(wanted))
         chunks = (wanted - 1) // _CHUNK
         for chunk in np.unique(chunks):
             key = (what, decay, int(chunk))
-            if key not in self._cache:
-                if len(self._cache) >= _KEPT:
-                    self._cache.clear()
-                self._cache[key] = self._chunk(what, decay, int(chunk))
+            if key not in self._chunks:
+                if len(self._chunks) >= _KEPT:
+                    self._chunks.clear()
+                self._chunks[key] = self._chunk(what, decay, int(chunk))
             inside = chunks == chunk
-            result[inside] = self._cache[key][(wanted[inside] - 1) % _CHUNK]
+            result[inside] = self._chunks[key][(wanted[inside] - 1) % _CHUNK]
         return result
 
     def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
         steps = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1)
         if what == "std":
             return np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
-        half: dict[tuple[bytes, bytes], float] = {}
-        result = np.empty(_CHUNK)
-        for i, step in enumerate(steps):
-            weights, counts = self.strategy.noise_terms(decay, int(step))
-            key = (weights.tobytes(), counts.tobytes())
-            if key not in half:
-                half[key] = laplace_half_width(float(self.law.scale), weights, counts, self.level)
-            result[i] = half[key]
+        std = self.strategy.variance_gain(decay, steps) ** 0.5
+        growing, found = bool((np.diff(std) >= 0).all()), dict[tuple[bytes, bytes], float]()
+        result, used = np.empty(_CHUNK), -1
+        for i in range(_CHUNK - 1, -1, -1):
+            # a sum of more draws spreads wider (Anderson): a slightly later step's width is safe
+            if not growing or used < 0 or std[i] < std[used] * _CLOSE:
+                weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
+                key = (weights.tobytes(), counts.tobytes())
+                if key not in found:
+                    scale = float(self.law.scale)
+                    found[key] = laplace_half_width(scale, weights, counts, self.level)
+                used, width = i, found[key]
+            result[i] = width
         return result
 
-    @property
-    def ledger(self) -> Ledger:
-        """The account of the guarantee with this gauge's cost charged; others may follow."""
+    def charged(self) -> Ledger:
+        """Return an account of the guarantee with this gauge's cost charged."""
         ledger = Ledger(self.guarantee)
         ledger.charge({"gauge": self.cost})
         return ledger
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""
+        low, high = self.neighbors.low, self.neighbors.high
         declared = {
-            "cells": list(self.cells) if self.cells else self.neighbors.cells,
-            "max_change": (self.neighbors.low, self.neighbors.high),
+            "views": ", ".join(name for name, _ in self.views),
+            "cells": ", ".join(self.cells) if self.cells else self.neighbors.cells,
+            "max_change": (low, high) if low else high,
             "max_cells": self.neighbors.max_cells,
             "max_per_step": self.max_per_step,
             "horizon": self.horizon,
             "end": self.end,
+            "last step": self.last_step,
+            "level of intervals": self.level,
         }
         return privacy_statement(
             self.guarantee,
@@ -188,8 +208,16 @@ class GaugePlan:
                 "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
             },
             declared=declared,
-            spent=self.ledger.total(),
+            spent=self.charged().total(),
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What defines the plan, without the numbers that it remembers."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in {**state, "_chunks": {}}.items():
+            object.__setattr__(self, name, value)
 
     def stored(self) -> dict[str, Any]:
         """Return the whole plan as plain data: integers, text, fractions as ``"n/d"``."""
@@ -275,7 +303,7 @@ class GaugePlan:
         horizon, end = steps_of(self.horizon, self.end)
         if (horizon, end) != (self.horizon, self.end):
             raise _unpaid("a horizon within the end", "another")
-        Ledger(self.guarantee).charge({"gauge": self.cost})
+        self.charged()
 
     @property
     def noise(self) -> str:

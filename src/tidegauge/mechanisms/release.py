@@ -30,6 +30,15 @@ class Release:
         first_step: The first step in it, counted from 1.
         value: Unbiased estimates, may be negative; float64 of shape (cells,) for one step,
             (steps, cells) for a block; without the cell axis for a scalar gauge or one cell.
+        names: The names of the cells; None where they have none.
+        block: Whether ``value`` has an axis of steps.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> gauge = tg.Gauge(views=[tg.Running()], epsilon=1, unit="event")
+        >>> release = gauge.update(5)["running"]
+        >>> bool(release.lower < release.value < release.upper), float(release.noise_std) < 40
+        (True, True)
     """
 
     plan: GaugePlan = field(repr=False)
@@ -81,19 +90,53 @@ class Release:
         """False while a window is not yet full; shape (steps,)."""
         return np.asarray(self.steps >= self.plan.full_after(self.view))
 
-    def cell(self, name: str) -> Release:
-        """Return the release of one named cell, without the cell axis.
+    def cell(self, cell: str | int) -> Release:
+        """Return the release of one cell, by name or by index, without the cell axis.
 
         Raises:
-            InvalidParameter: There is no cell of this name.
+            InvalidParameter: There is no such cell.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=["a", "b"])
+            >>> gauge.update_many([[1, 2], [3, 4], [5, 6]])["step"].cell("b").value.shape
+            (3,)
         """
-        if self.names is None or name not in self.names:
+        cells = self.value.shape[-1] if self.value.ndim > self.block else 0
+        if self.names is not None and cell in self.names:
+            cell = self.names.index(str(cell))
+        if isinstance(cell, bool) or not isinstance(cell, int) or not 0 <= cell < cells:
+            known = list(self.names) if self.names else f"0 to {cells - 1}" if cells else "no cells"
             raise InvalidParameter(
-                f"Expected the name of a cell, got {shown(name)}. There is nothing to show for it. "
-                f"Use one of {shown(list(self.names or ()))}."
+                f"Expected a cell by name or index, got {shown(cell)}. Nothing was released for "
+                f"it. Known here: {shown(known)}."
             )
-        value = self.value[..., self.names.index(name)]
-        return replace(self, value=value, names=None)
+        return replace(self, value=self.value[..., cell], names=None)
+
+    def columns(self) -> dict[str, Array]:
+        """Return the release as columns of equal length, one row a step and cell: a data frame.
+
+        The columns are step, cell (a name or an index; absent for a scalar), value, noise_std,
+        lower and upper.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=["a", "b"])
+            >>> gauge.update_many([[1, 2], [3, 4]])["step"].columns()["cell"].tolist()
+            ['a', 'b', 'a', 'b']
+        """
+        each = self.value.size // max(1, len(self))
+        columns: dict[str, Array] = {"step": np.repeat(self.steps, each)}
+        if self.value.ndim > self.block:
+            names = self.names if self.names is not None else range(each)
+            columns["cell"] = np.tile(np.array(names), len(self))
+        for name in ("value", "noise_std", "lower", "upper"):
+            columns[name] = np.ravel(getattr(self, name))
+        return columns
+
+    def __str__(self) -> str:
+        numbers = np.array2string(self.value, precision=1, suppress_small=True, threshold=20)
+        return f"{self.view} from step {self.first_step}: {numbers}"
 
     def __len__(self) -> int:
         return len(self.steps)

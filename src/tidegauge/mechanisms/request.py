@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from tidegauge.checks import exact, integer, shown
@@ -116,7 +117,8 @@ def views_of(views: Any) -> tuple[tuple[str, Decay], ...]:
         pairs = [(decay.name if isinstance(decay, Decay) else "", decay) for decay in views]
     else:
         raise InvalidParameter(
-            f"Expected views to be a mapping or a list of decays, got {shown(views)}. "
+            f"Expected views to be a mapping or a list of decays, got {shown(views)}. Releases are "
+            "found by the names of their views. "
             'Write views={"total": tidegauge.Running()} or views=[tidegauge.Running()].'
         )
     if not pairs:
@@ -128,8 +130,8 @@ def views_of(views: Any) -> tuple[tuple[str, Decay], ...]:
     for name, decay in pairs:
         if not isinstance(decay, Decay):
             raise InvalidParameter(
-                f"Expected every view to be a decay, got {shown(decay)}. "
-                "Write Step(), Running(), Window(168), Exponential(half_life=24), ..."
+                f"Expected every view to be a decay, got {shown(decay)}. A view is a weight for "
+                "each step of the past. Write Step(), Running(), Window(168), Custom((2, 1))."
             )
         if not isinstance(name, str) or not name:
             raise InvalidParameter(
@@ -153,10 +155,10 @@ def cells_of(cells: Any) -> tuple[int, tuple[str, ...] | None, bool]:
     """
     if cells is None:
         return 1, None, True
-    if isinstance(cells, str) or not isinstance(cells, Sequence):
+    if isinstance(cells, str) or not isinstance(cells, Iterable):
         why = "Give a number of cells, a list of their names, or leave it out for a single number."
         return integer("cells", cells, low=1, high=_MOST_CELLS, why=why), None, False
-    names = tuple(cells)
+    names = tuple(str(name) if isinstance(name, str) else name for name in cells)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InvalidParameter(
             f"Expected cells to be a list of names, got {shown(cells)}. Values are found by them. "
@@ -178,14 +180,14 @@ def _change_of(max_change: Any) -> tuple[int, int]:
         InvalidParameter: Not an integer, nor a pair (low, high) around 0.
     """
     why = "It is the largest contribution of one event to one cell, in grains."
-    if not isinstance(max_change, tuple):
+    if not isinstance(max_change, tuple | list):
         return 0, integer("max_change", max_change, low=1, high=_MOST_CHANGE, why=why)
     if len(max_change) != 2:
         raise InvalidParameter(
             f"Expected max_change to be a number or a pair, got {shown(max_change)}. {why}"
         )
-    low = integer("max_change low", max_change[0], low=-_MOST_CHANGE, high=0, why=why)
-    high = integer("max_change high", max_change[1], low=0, high=_MOST_CHANGE, why=why)
+    low = integer("the first of max_change", max_change[0], low=-_MOST_CHANGE, high=0, why=why)
+    high = integer("the second of max_change", max_change[1], low=0, high=_MOST_CHANGE, why=why)
     return low, high
 
 
@@ -212,4 +214,10 @@ def level_of(level: Any) -> float:
         InvalidParameter: It is not.
     """
     why = "It is the chance that an interval covers the true value. Write 0.95."
-    return float(exact("level", level, above=0, below=1, why=why))
+    number = exact("level", level, above=0, below=1, why=why)
+    if not Fraction(1, 10**9) <= number <= 1 - Fraction(1, 10**9):
+        raise InvalidParameter(
+            f"Expected level in [1e-9, 1 - 1e-9], got level={shown(level)}. Further out, double "
+            f"precision cannot tell tails apart. {why}"
+        )
+    return float(number)

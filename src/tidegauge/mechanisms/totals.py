@@ -34,17 +34,27 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
     Raises:
         InvalidInput: Wrong shape or kind, not whole numbers, or negative where none can be.
     """
+    if isinstance(values, bytes | bytearray):
+        raise InvalidInput(
+            "Expected an array of totals, got bytes. Each byte would be read as a count. "
+            "Convert them to numbers first."
+        )
     try:
         array = np.asarray(values)
-    except ValueError as error:
+    except Exception:  # whatever a foreign object raises may show its data: not passed on
         raise InvalidInput(
-            "Expected a rectangular array of totals, got rows of different lengths. "
-            "A step has one total for every cell. Fill the missing ones with 0."
-        ) from error
+            "Expected a rectangular array of totals, got what cannot be made one. A step has one "
+            "total for every cell. Fill the missing ones with 0."
+        ) from None
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidInput(
+            "Expected an array without a mask, got a masked one. Values under the mask would be "
+            "counted. Fill them first, with 0 where nothing happened."
+        )
     array = _shaped(array, plan, block=block)
     kind = array.dtype.kind
     if kind == "f":
-        _check_whole(array)
+        _check_whole(array, plan)
     elif kind not in "iu":
         raise InvalidInput(
             f"Expected totals of an integer dtype, got dtype {array.dtype}. Noise is calibrated "
@@ -54,13 +64,15 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
         return np.zeros(array.shape, np.int64), 0
     neighbors, most = plan.neighbors, plan.max_per_step
     least = array.min()
-    if neighbors.low == 0 and least < 0:
+    largest = array.max()
+    if (neighbors.low == 0 and least < 0) or (neighbors.high == 0 and largest > 0):
+        side, sign = (">= 0", "negative") if neighbors.low == 0 else ("<= 0", "positive")
         raise InvalidInput(
-            f"Expected totals >= 0, got a negative one. max_change={neighbors.high} says that "
-            "no contribution is negative. Declare max_change=(low, high) for signed sums."
+            f"Expected totals {side}, got a {sign} one. max_change says that no contribution is "
+            f"{sign}. Declare max_change=(low, high) for signed sums."
         )
     low, high = -most if neighbors.low < 0 else 0, most if neighbors.high > 0 else 0
-    if least >= low and array.max() <= high:
+    if least >= low and largest <= high:
         return np.ascontiguousarray(array, dtype=np.int64), 0
     return _clamped(array, low, high)
 
@@ -70,7 +82,7 @@ def _clamped(array: NDArray[Any], low: int, high: int) -> tuple[Int64, int]:
     over = int((array > high).sum() + (array < low).sum())
     if array.dtype.kind == "u":
         return np.minimum(array, np.array(high, np.uint64)).astype(np.int64), over
-    return np.clip(array.astype(np.int64), low, high), over
+    return np.clip(array, low, high).astype(np.int64), over
 
 
 def _shaped(array: NDArray[Any], plan: GaugePlan, *, block: bool) -> NDArray[Any]:
@@ -79,19 +91,25 @@ def _shaped(array: NDArray[Any], plan: GaugePlan, *, block: bool) -> NDArray[Any
     if array.ndim == len(wanted) + block and (plan.scalar or array.shape[-1] == cells):
         return array if array.ndim == 2 else array.reshape(-1, cells)
     shape = (("steps",) if block else ()) + wanted
+    named = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
     raise InvalidInput(
-        f"Expected totals of shape ({', '.join(map(str, shape))}), got shape {array.shape}. "
+        f"Expected totals of shape ({named}), got shape {array.shape}. "
         "Every step has one total for every cell. Use update for one step, update_many for a block."
     )
 
 
-def _check_whole(array: NDArray[Any]) -> None:
+def _check_whole(array: NDArray[Any], plan: GaugePlan) -> None:
+    if 2 ** (np.finfo(array.dtype).nmant + 1) < plan.max_per_step:
+        raise InvalidInput(
+            f"Expected a dtype that counts by ones up to max_per_step={plan.max_per_step}, got "
+            f"{array.dtype}. One event could move a total by more than it adds. Use int64."
+        )
     if not np.isfinite(array).all():
         raise InvalidInput(
             "Expected finite totals, got NaN or infinity. A total counts or sums what happened in "
             "a step. Drop such events before counting; an empty step has total 0."
         )
-    if (np.abs(array) >= _LARGEST_FLOAT).any() or (array != np.rint(array)).any():
+    if (array != np.rint(array)).any():
         raise InvalidInput(
             "Expected whole numbers of grains, got fractions. Sensitivity is proved for integers. "
             "Round each contribution to a declared grain, then add them up exactly."

@@ -10,23 +10,28 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import shown
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidParameter
 from tidegauge.noise.randomness import Words
 from tidegauge.noise.resolver import Tape
+
+if TYPE_CHECKING:
+    from tidegauge.noise import _kernels
+else:
+    _kernels = lazy_module("tidegauge.noise._kernels")
 
 __all__ = ["Law", "check_scale", "guided"]
 
 Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
 
-_TILE = 1 << 14  # blocks of 16 bytes: half a megabyte of buffers, which the caches hold
+_TILE = 1 << 14  # words of 16 bytes: half a megabyte of buffers, which the caches hold
 _NONE = np.empty(0, dtype=np.int64)
 _MOST_ATTEMPTS = 1 << 16
 _MOST_COORDINATES = 1 << 44
@@ -49,7 +54,7 @@ class Law(ABC):
 
     @property
     @abstractmethod
-    def blocks(self) -> int:
+    def words_each(self) -> int:
         """How many 128-bit words one attempt of one lane takes: a constant of the law."""
 
     @abstractmethod
@@ -59,7 +64,7 @@ class Law(ABC):
         """Add the decided draws of one attempt; list the other lanes (see ``_kernels``).
 
         Args:
-            words: The words of each lane, shape (n, 2 blocks).
+            words: The words of each lane, shape (n, 2 * words_each).
             values: All lanes of the call, shape (rows * cells,), changed in place.
             start: The first lane, if ``lanes`` is empty.
             lanes: The lanes, shape (n,); empty: ``start .. start + n - 1``.
@@ -99,7 +104,10 @@ class Law(ABC):
                 lanes = self._resolve(words, flat, coordinates, cells, pending, number)
             if not len(lanes):
                 return
-        raise ArithmeticError("65536 attempts of one draw were rejected: the words are broken")
+        raise ArithmeticError(
+            f"Expected a draw within {_MOST_ATTEMPTS} attempts, got none. Random words never do "
+            "this: their source is broken, and so is the noise. Publish nothing more from it."
+        )
 
     def draw(self, words: Words, coordinates: Int64, cells: int) -> Int64:
         """Return independent draws, shape (rows, cells), lattice units (see ``add``).
@@ -119,22 +127,20 @@ class Law(ABC):
         self, words: Words, flat: Int64, coordinates: Int64, cells: int, lanes: Int64, number: int
     ) -> tuple[Int64, bool]:
         """Make an attempt of the lanes, or the first of all; return those left, and any unsure."""
-        _kernels = kernels("tidegauge.noise")
-
-        blocks = self.blocks
-        tile = _TILE // blocks
+        each = self.words_each
+        tile = _TILE // each
         end = len(lanes) if number else len(flat)
         found, unsure = [], False
         for start in range(0, end, tile):
             stop = min(start + tile, end)
-            inputs, outputs, pending = words.buffers((stop - start) * blocks)
+            inputs, outputs, pending = words.scratch((stop - start) * each)
             some = lanes[start:stop]
             if number:
-                _kernels.number_lanes(coordinates, cells, some, number, blocks, inputs)
+                _kernels.number_lanes(coordinates, cells, some, number, each, inputs)
             else:
-                _kernels.number_range(coordinates, cells, start, stop, blocks, inputs)
+                _kernels.number_range(coordinates, cells, start, stop, each, inputs)
             words.fill(inputs, outputs)
-            parts = outputs[:-1].reshape(-1, 2 * blocks)
+            parts = outputs[:-1].reshape(-1, 2 * each)
             count = self.attempt(parts, flat, start, some, pending)
             if count:
                 unsure |= count < 0
@@ -158,7 +164,7 @@ class Law(ABC):
             draw, lane = None, max(entry, -1 - entry)
             if entry < 0:
                 row, cell = divmod(lane, cells)
-                tape = Tape(words, cell, int(coordinates[row]), number, self.blocks)
+                tape = Tape(words, cell, int(coordinates[row]), number, self.words_each)
                 draw = self.resolve(tape)
             if draw is None:
                 rejected.append(lane)

@@ -18,7 +18,7 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
@@ -27,8 +27,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 from numpy.typing import NDArray
 
 from tidegauge.checks import shown
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidParameter, LiveState
+
+if TYPE_CHECKING:
+    from tidegauge.noise import _kernels
+else:
+    _kernels = lazy_module("tidegauge.noise._kernels")
 
 __all__ = ["AesWords", "Context", "Words", "open_words", "secret"]
 
@@ -74,8 +79,16 @@ class Words(ABC):
         """Erase the key; every later use raises ``LiveState``. Closing twice is harmless."""
 
     @abstractmethod
-    def buffers(self, blocks: int) -> tuple[UInt64, UInt64, NDArray[np.int64]]:
-        """Return reused arrays: inputs (blocks, 2), outputs (blocks + 1, 2), lanes (blocks,)."""
+    def check_live(self) -> None:
+        """Refuse words that were closed or belong to another process, before anything is drawn.
+
+        Raises:
+            LiveState: They can draw nothing here.
+        """
+
+    @abstractmethod
+    def scratch(self, count: int) -> tuple[UInt64, UInt64, NDArray[np.int64]]:
+        """Return reused arrays: inputs (count, 2), outputs (count + 1, 2), lanes (count,)."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Refuse to be copied or pickled: a copy would draw the same noise for other data."""
@@ -109,19 +122,17 @@ class AesWords(Words):
     def __repr__(self) -> str:
         return f"AesWords({'open' if self._open else 'closed'})"
 
-    def buffers(self, blocks: int) -> tuple[UInt64, UInt64, NDArray[np.int64]]:
+    def scratch(self, count: int) -> tuple[UInt64, UInt64, NDArray[np.int64]]:
         """Return the arrays, grown when needed: no new pages are touched each call."""
-        if len(self._inputs) < blocks:
-            self._inputs = np.empty((blocks, 2), dtype=np.uint64)
-            self._outputs = np.empty((blocks + 1, 2), dtype=np.uint64)
-            self._lanes = np.empty(blocks, dtype=np.int64)
-        return self._inputs[:blocks], self._outputs[: blocks + 1], self._lanes[:blocks]
+        if len(self._inputs) < count:
+            self._inputs = np.empty((count, 2), dtype=np.uint64)
+            self._outputs = np.empty((count + 1, 2), dtype=np.uint64)
+            self._lanes = np.empty(count, dtype=np.int64)
+        return self._inputs[:count], self._outputs[: count + 1], self._lanes[:count]
 
     def fill(self, inputs: UInt64, outputs: UInt64) -> None:
         """Encrypt the numbers, each range of cells and coordinates under its own key."""
-        _kernels = kernels("tidegauge.noise")
-
-        self._check_live()
+        self.check_live()
         start, stop = 0, len(inputs)
         while start < stop:
             end = _kernels.same_key_until(inputs, start, _CELL_BITS, _COORDINATE_BITS)
@@ -138,7 +149,8 @@ class AesWords(Words):
         self._ciphers.clear()
         self._outputs[:] = 0
 
-    def _check_live(self) -> None:
+    def check_live(self) -> None:
+        """Refuse closed words, and those of a fork."""
         if not self._open:
             raise LiveState(
                 "Expected open words, got closed ones. Their key is erased, and noise drawn "

@@ -36,14 +36,16 @@ class Tape:
         cell: The lane's cell.
         coordinate: The lane's coordinate.
         attempt: Number of the attempt, from 0.
-        blocks: How many blocks the attempt itself takes; the others extend its uniforms.
+        words_each: How many words the attempt itself takes; further ones extend its uniforms.
     """
 
-    def __init__(self, words: Words, cell: int, coordinate: int, attempt: int, blocks: int) -> None:
+    def __init__(
+        self, words: Words, cell: int, coordinate: int, attempt: int, words_each: int
+    ) -> None:
         self._words = words
         self._cell = cell
         self._high = coordinate << 20 | attempt << 4
-        self._next = blocks
+        self._next = words_each
 
     def block(self, number: int) -> tuple[int, int]:
         """Return the two 64-bit words of a block."""
@@ -55,7 +57,11 @@ class Tape:
     def more(self) -> int:
         """Return 128 bits that nothing has used yet."""
         if self._next > _LAST_BLOCK:
-            raise ArithmeticError("1792 random bits did not decide one draw: the words are broken")
+            raise ArithmeticError(
+                "Expected 1792 random bits to decide one draw, got none decided. Random words "
+                "never do this: their source is broken, and so is the noise. Publish nothing more "
+                "from it."
+            )
         first, second = self.block(self._next)
         self._next += 1
         return first << 64 | second

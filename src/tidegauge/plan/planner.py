@@ -17,8 +17,9 @@ from tidegauge.mechanisms.request import Request
 from tidegauge.plan.declared import Config, GaugeConfig
 from tidegauge.plan.parts import PlannedGauge, count_cells, neighbors_of
 from tidegauge.plan.plan import Plan
+from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
-from tidegauge.privacy.ledger import Cost, GaussianCost, Ledger, PureCost
+from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
 
 __all__ = ["plan_of"]

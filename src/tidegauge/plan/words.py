@@ -12,7 +12,7 @@ from tidegauge.plan.plan import Plan, PlannedGauge
 from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table, mu_from_pure
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
-from tidegauge.strategies.bounds import lower_bound
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "view_in_words",
 ]
 
-_UNKNOWN = 1 << 20
 _DELTA = Fraction(1, 10**9)
 _NAMES = {
     "w": "week",
@@ -84,9 +83,9 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
 
 def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
     every = gauge.every_of(name)
-    last = plan.clock.end or gauge.mechanism.horizon or _UNKNOWN
+    last = plan.clock.end or gauge.mechanism.horizon or UNKNOWN_HORIZON
     whole = max(1, last // every)
-    steps = [every * place for place in (1, (whole + 1) // 2, whole)]
+    steps = [min(every * place, last) for place in (1, (whole + 1) // 2, whole)]
     grain = float(gauge.round_to)
     std = [float(s) * grain for s in gauge.mechanism.noise_std(decay, steps)]
     half = [float(h) * grain for h in gauge.mechanism.half_width(decay, steps)]
@@ -120,7 +119,7 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
     unit's change over mu; or :math:`\sqrt 2` times its L1 norm over epsilon, as the L1 norm of a
     column is at least its L2 norm. It is no bound on algorithms of another form.
     """
-    horizon = mechanism.horizon or _UNKNOWN
+    horizon = mechanism.horizon or UNKNOWN_HORIZON
     unit = mechanism.neighbors
     events = unit.unit.max_events if unit.unit.min_separation == 0 else 1
     if isinstance(mechanism.cost, GaussianCost):

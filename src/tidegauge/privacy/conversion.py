@@ -11,8 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import final
 
-from tidegauge.checks import integer
+from tidegauge.checks import exact, integer
 from tidegauge.privacy.curve import log_gaussian_delta, log_normal, mills_ratio
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, Number, PureDP
 from tidegauge.privacy.rounding import (
@@ -23,7 +24,6 @@ from tidegauge.privacy.rounding import (
     log_fraction,
     minimiser,
     sqrt_down,
-    sqrt_up,
 )
 
 __all__ = [
@@ -32,20 +32,20 @@ __all__ = [
     "epsilon_from_rho",
     "gaussian_delta",
     "k_event_table",
-    "log_gaussian_delta",
     "mu_from_epsilon_delta",
     "mu_from_pure",
     "mu_from_rho",
+    "odds_exceeded",
     "pure_from_mu",
     "rho_from_bounded_range",
     "rho_from_epsilon_delta",
-    "rho_from_mu",
+    "rho_from_mu_squared",
     "rho_from_pure",
-    "sqrt_down",
-    "sqrt_up",
 ]
 
 _MARGIN = 1e-10
+_WHY_SPEND = "What spends nothing publishes nothing. Give what was spent."
+_WHY_KS = "A row is for that many events of one person. Give whole numbers such as (2, 5, 10)."
 
 
 def gaussian_delta(mu: Number, epsilon: Number) -> float:
@@ -107,6 +107,49 @@ def epsilon_from_mu(mu: Number, delta: Number) -> Fraction:
     return ceil_decimal(least(lambda eps: log_gaussian_delta(loss, eps) <= goal))
 
 
+def odds_exceeded(mu: Number, epsilon: Number) -> Fraction:
+    r"""Return how often mu-GDP may change odds by more than a factor of e^epsilon, rounded up.
+
+    Let S be the outcomes that a reader finds more than :math:`e^\varepsilon` times as likely under
+    P as under Q, p and q its probabilities. Then :math:`p \ge e^\varepsilon q`, while mu-GDP
+    allows only :math:`\Phi^{-1}(p) - \Phi^{-1}(q) \le \mu`: p is largest where both are equal,
+    :math:`\Phi(-a) = e^\varepsilon \Phi(-a - \mu)`. Odds that fall that far add at most
+    :math:`q = e^{-\varepsilon} p`.
+
+    Guarantee:
+        It holds for whatever is computed from the releases. The tail of the privacy loss of the
+        Gaussian mechanism itself is smaller and does not: rounding to one bit can exceed it.
+
+    Args:
+        mu: Above 0.
+        epsilon: Above 0.
+
+    Returns:
+        The probability, over the noise; 1 if nothing better is known.
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> round(float(odds_exceeded(mu_from_epsilon_delta(1, 1e-9), 1)), 8)
+        1.2e-07
+    """
+    shift, eps = float(GaussianDP(mu).mu), float(PureDP(epsilon).epsilon)
+
+    def log_tail(x: float) -> float:
+        return log_normal(x) + math.log(mills_ratio(x))
+
+    def below(x: float) -> bool:  # whether -5 + x lies below a, with a margin
+        one, other = log_tail(x - 5), log_tail(x - 5 + shift)
+        return one - other <= eps - _MARGIN * min(eps, 1.0) + 1e-14 * other
+
+    if not below(1e-3):
+        return Fraction(1)
+    log_p = log_tail(largest(below) - 5)
+    both = math.exp(log_p * (1 - 1e-13) + 1e-12) * (1 + math.exp(-eps))
+    return min(Fraction(1), ceil_decimal(both or 5e-324))
+
+
 def mu_from_rho(rho: Number) -> Fraction:
     """Return the mu of a composition of Gaussian mechanisms that is rho-zCDP, rounded down.
 
@@ -155,24 +198,42 @@ def pure_from_mu(mu: Number) -> Fraction:
     return floor_decimal((math.log1p(-math.exp(tail)) - tail) * (1 - 1e-12))
 
 
-def rho_from_mu(mu: Number) -> Fraction:
-    """Return mu^2 / 2: mu-GDP is rho-zCDP.
+def rho_from_mu_squared(mu_squared: Number) -> Fraction:
+    """Return mu^2 / 2: a Gaussian mechanism that is mu-GDP is rho-zCDP, whatever follows it.
+
+    Args:
+        mu_squared: The square, which is exact where the root is not; above 0.
+
+    Raises:
+        InvalidParameter: It is not a finite number above 0.
 
     Examples:
-        >>> rho_from_mu(1)
+        >>> rho_from_mu_squared(1)
         Fraction(1, 2)
+
+    References:
+        Bun and Steinke (2016), Proposition 1.6.
     """
-    return GaussianDP(mu).mu ** 2 / 2
+    return exact("mu_squared", mu_squared, above=0, why=_WHY_SPEND) / 2
 
 
 def rho_from_pure(epsilon: Number) -> Fraction:
-    """Return epsilon^2 / 2: pure epsilon-DP is rho-zCDP (Bun and Steinke 2016, Prop. 1.4).
+    """Return epsilon^2 / 2: pure epsilon-DP is rho-zCDP.
+
+    Args:
+        epsilon: Above 0.
+
+    Raises:
+        InvalidParameter: It is not a finite number above 0.
 
     Examples:
         >>> rho_from_pure(1)
         Fraction(1, 2)
+
+    References:
+        Bun and Steinke (2016), Proposition 1.4.
     """
-    return PureDP(epsilon).epsilon ** 2 / 2
+    return exact("epsilon", epsilon, above=0, why=_WHY_SPEND) ** 2 / 2
 
 
 def rho_from_bounded_range(epsilon: Number) -> Fraction:
@@ -229,6 +290,7 @@ def rho_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
     )
 
 
+@final
 @dataclass(frozen=True)
 class KEvents:
     """What a guarantee for one event means for somebody with ``events`` events.
@@ -266,7 +328,7 @@ def k_event_table(
         [(2, 1.0), (10, 5.0)]
     """
     for k in ks:
-        integer("ks", k, low=1, high=1 << 40)
+        integer("ks", k, low=1, high=1 << 40, why=_WHY_KS)
     delta = ApproxDP(1, delta).delta
     return tuple(_k_events(guarantee, delta, k) for k in ks)
 

@@ -18,10 +18,22 @@ from fractions import Fraction
 from typing import Any, final
 
 from tidegauge.checks import exact
-from tidegauge.privacy.conversion import mu_from_pure, pure_from_mu, sqrt_down
+from tidegauge.privacy.conversion import (
+    mu_from_pure,
+    pure_from_mu,
+    rho_from_mu_squared,
+    rho_from_pure,
+)
 from tidegauge.privacy.guarantee import Number
+from tidegauge.privacy.rounding import sqrt_down
 
 __all__ = ["Cost", "Currency", "GaussianCost", "PureCost", "dp_event", "price", "share"]
+
+
+_WHY = (
+    "A gauge that spends nothing would need noise without end. Give it a share of the guarantee "
+    "(Ledger.split)."
+)
 
 
 class Currency(Enum):
@@ -51,7 +63,7 @@ class GaussianCost:
     mu_squared: Fraction
 
     def __init__(self, mu_squared: Number) -> None:
-        object.__setattr__(self, "mu_squared", exact("mu_squared", mu_squared, above=0))
+        object.__setattr__(self, "mu_squared", exact("mu_squared", mu_squared, above=0, why=_WHY))
 
     @property
     def mu(self) -> Fraction:
@@ -76,14 +88,14 @@ class PureCost:
         InvalidParameter: Not a finite number above 0.
 
     Examples:
-        >>> PureCost(0.5).epsilon
-        Fraction(1, 2)
+        >>> price(PureCost(0.5), Currency.RHO), price(PureCost(0.5), Currency.EPSILON)
+        (Fraction(1, 8), Fraction(1, 2))
     """
 
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon", exact("epsilon", epsilon, above=0))
+        object.__setattr__(self, "epsilon", exact("epsilon", epsilon, above=0, why=_WHY))
 
     def event(self) -> dict[str, Any]:
         """The cost as a ``DiscreteLaplaceDpEvent`` at a shift by one unit.
@@ -108,10 +120,13 @@ def dp_event(class_name: str, **fields: Any) -> dict[str, Any]:
 def price(cost: Cost, currency: Currency) -> Fraction:
     """What a cost takes from an account, never below the truth."""
     if isinstance(cost, GaussianCost):
-        return cost.mu_squared / 2 if currency is Currency.RHO else cost.mu_squared
+        squared = cost.mu_squared
+        return rho_from_mu_squared(squared) if currency is Currency.RHO else squared
     if currency is Currency.EPSILON:
         return cost.epsilon
-    return cost.epsilon**2 / 2 if currency is Currency.RHO else mu_from_pure(cost.epsilon) ** 2
+    if currency is Currency.RHO:
+        return rho_from_pure(cost.epsilon)
+    return mu_from_pure(cost.epsilon) ** 2
 
 
 def share(amount: Fraction, kind: type[Cost], currency: Currency) -> Fraction:

@@ -23,14 +23,12 @@ __all__ = [
     "Guarantee",
     "Number",
     "PureDP",
+    "factor",
     "guarantee_of",
     "rounded_up",
 ]
 
 Number = int | float | Fraction | Decimal
-
-PRESENCE = "any one event having been in the stream"
-"""The fact that a guarantee speaks of, unless the privacy unit says otherwise."""
 
 _MOST = 1_000_000
 _EPSILON = "epsilon"
@@ -39,8 +37,9 @@ _WHY_LOSS = (
     "promised. Choose a number such as 1."
 )
 _WHY_DELTA = (
-    "delta is the probability that the promise fails: at 0 it is pure epsilon-DP, at 1 nothing is "
-    "promised. Choose far below 1 over the number of people, such as 1e-9, or leave it out."
+    "Any result may become likelier by delta beyond the factor e^epsilon: at 0 it is pure "
+    "epsilon-DP, at 1 nothing is promised. Choose far below 1 over the number of people, such as "
+    "1e-9, or leave it out."
 )
 
 
@@ -72,11 +71,11 @@ class PureDP:
     def __repr__(self) -> str:
         return f"PureDP(epsilon={rounded_up(self.epsilon)})"
 
-    def in_words(self, fact: str = PRESENCE) -> str:
+    def in_words(self, fact: str) -> str:
         """The promise as a sentence on odds; ``fact`` is what a reader may try to learn."""
         return (
             f"Whatever else a reader knows, all releases together change the odds of {fact} by "
-            f"at most a factor of {_factor(self.epsilon)}."
+            f"at most a factor of {factor(self.epsilon)}."
         )
 
 
@@ -92,8 +91,8 @@ class ZCDP:
         InvalidParameter: rho is not a finite number above 0.
 
     Examples:
-        >>> ZCDP(0.5)
-        ZCDP(rho=0.5)
+        >>> ZCDP(0.5).in_words("it").split(", ")[-1]  # e^0.5, rounded up
+        'the odds change by at most a factor of 1.65 (geometric mean).'
 
     References:
         Bun and Steinke (2016), Definition 1.1.
@@ -107,13 +106,13 @@ class ZCDP:
     def __repr__(self) -> str:
         return f"ZCDP(rho={rounded_up(self.rho)})"
 
-    def in_words(self, fact: str = PRESENCE) -> str:
+    def in_words(self, fact: str) -> str:
         """The promise as a sentence on divergences and on odds on average."""
         return (
             f"Take {fact}: between what would be published if it were so and if it were not, the "
             f"Rényi divergence of order alpha is at most {rounded_up(self.rho)} * alpha, for every "
             f"alpha above 1. On average over what is published, the odds change by at most a "
-            f"factor of {_factor(self.rho)} (geometric mean)."
+            f"factor of {factor(self.rho)} (geometric mean)."
         )
 
 
@@ -129,8 +128,8 @@ class GaussianDP:
         InvalidParameter: mu is not a finite number above 0.
 
     Examples:
-        >>> GaussianDP(1)
-        GaussianDP(mu=1)
+        >>> GaussianDP(1).in_words("it").split("cases ")[-1]
+        'finds the truth in at most 26 % of cases.'
 
     References:
         Dong, Roth and Su (2022), Definition 2.6.
@@ -144,7 +143,7 @@ class GaussianDP:
     def __repr__(self) -> str:
         return f"GaussianDP(mu={rounded_up(self.mu)})"
 
-    def in_words(self, fact: str = PRESENCE) -> str:
+    def in_words(self, fact: str) -> str:
         """The promise as the exact trade-off between false alarms and finds."""
         normal = NormalDist()
         found = 100 * normal.cdf(normal.inv_cdf(0.05) + float(self.mu))
@@ -161,12 +160,13 @@ class GaussianDP:
 class ApproxDP:
     r"""(epsilon, delta)-DP: :math:`P[M(x) \in S] \le e^\varepsilon P[M(x') \in S] + \delta`.
 
-    Equivalently, the two laws lie within total variation delta of two laws whose ratio is at most
-    e^epsilon everywhere; hence "except with probability delta".
+    delta is added to probabilities; it is not the probability that odds change by more than
+    e^epsilon. Gaussian noise that is (1, 1e-9)-DP changes them by more than e in up to 1.2e-7 of
+    all cases (:func:`tidegauge.privacy.conversion.odds_exceeded`).
 
     Args:
-        epsilon: Largest logarithm of a change of odds; above 0.
-        delta: Probability that it may be larger; above 0 and below 1.
+        epsilon: Logarithm of the factor by which a result may become likelier; above 0.
+        delta: What may come on top of the factor; above 0 and below 1.
 
     Raises:
         InvalidParameter: epsilon is not a finite number above 0, or delta not between 0 and 1.
@@ -188,12 +188,12 @@ class ApproxDP:
     def __repr__(self) -> str:
         return f"ApproxDP(epsilon={rounded_up(self.epsilon)}, delta={rounded_up(self.delta)})"
 
-    def in_words(self, fact: str = PRESENCE) -> str:
-        """The promise as a sentence on odds, with the probability that it fails."""
+    def in_words(self, fact: str) -> str:
+        """The promise as a sentence on likelihoods; ``fact`` is what a reader may try to learn."""
         return (
-            f"Whatever else a reader knows, all releases together change the odds of {fact} by "
-            f"at most a factor of {_factor(self.epsilon)}, except with probability at most "
-            f"{rounded_up(self.delta)}."
+            f"Whatever a reader looks for in all releases together, no result becomes more than "
+            f"{factor(self.epsilon)} times as likely, plus {rounded_up(self.delta)}, by {fact}; "
+            "nor by the opposite."
         )
 
 
@@ -266,8 +266,13 @@ def _short_decimal(value: Fraction) -> Decimal | None:
     return number.normalize(context) if Fraction(number) == value else None
 
 
-def _factor(exponent: Fraction) -> str:
-    """The factor e^exponent, rounded up, while it can be written."""
+def factor(exponent: Fraction) -> str:
+    """Return the factor e^exponent for reading, rounded up while it can be written.
+
+    Examples:
+        >>> factor(Fraction(1)), factor(Fraction(50))
+        ('2.72', 'e^50')
+    """
     if exponent > 40:
         return f"e^{rounded_up(exponent)}"
     return rounded_up(math.exp(exponent) * (1 + 1e-14))

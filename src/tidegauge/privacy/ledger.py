@@ -15,15 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
-from tidegauge.privacy.conversion import (
-    mu_from_epsilon_delta,
-    rho_from_epsilon_delta,
-    sqrt_up,
-)
+from tidegauge.privacy.conversion import mu_from_epsilon_delta, rho_from_epsilon_delta
 from tidegauge.privacy.costs import Cost, Currency, GaussianCost, PureCost, dp_event, price, share
 from tidegauge.privacy.guarantee import (
     ZCDP,
@@ -34,13 +30,15 @@ from tidegauge.privacy.guarantee import (
     PureDP,
     rounded_up,
 )
+from tidegauge.privacy.rounding import sqrt_up
 
-__all__ = ["Charge", "Cost", "Currency", "GaussianCost", "Ledger", "PureCost"]
+__all__ = ["Charge", "Ledger"]
 
 
 _AnyCost = TypeVar("_AnyCost", GaussianCost, PureCost)
 
 
+@final
 @dataclass(frozen=True)
 class Charge:
     """One line of the ledger.
@@ -54,6 +52,7 @@ class Charge:
     cost: Cost
 
 
+@final
 class Ledger:
     """The account of one guarantee: it composes exactly, and refuses to exceed it.
 

@@ -24,7 +24,7 @@ _DIGITS = 12
 
 
 def sqrt_down(value: Fraction) -> Fraction:
-    """Return the square root: exact if it is rational, else below it by a factor under 1 + 2^-63.
+    """Return the square root: exact if it is rational, else below it by a factor under 1 + 2^-65.
 
     Examples:
         >>> sqrt_down(Fraction(9, 4)), 2 - sqrt_down(Fraction(2)) ** 2 > 0
@@ -34,7 +34,7 @@ def sqrt_down(value: Fraction) -> Fraction:
 
 
 def sqrt_up(value: Fraction) -> Fraction:
-    """Return the square root: exact if it is rational, else above it by a factor under 1 + 2^-63.
+    """Return the square root: exact if it is rational, else above it by a factor under 1 + 2^-65.
 
     Examples:
         >>> sqrt_up(Fraction(9, 4)), sqrt_up(Fraction(2)) ** 2 - 2 > 0
@@ -47,13 +47,14 @@ def _root(value: Fraction, up: int) -> Fraction:
     """Integer square root of a scaled fraction, plus ``up`` units if it is not exact."""
     if value < 0:
         raise InvalidParameter(
-            f"Expected a number >= 0, got {float(value):.3g}. It has no square root. Report this."
+            f"Expected a number >= 0, got {float(value):.3g}. It has no square root. Check how it "
+            "was computed: squares and variances are never negative."
         )
     top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
     if top**2 == value.numerator and bottom**2 == value.denominator:
         return Fraction(top, bottom)
     bits = value.denominator.bit_length() - value.numerator.bit_length()
-    shift = max(0, 65 + bits // 2)
+    shift = max(0, 67 + bits // 2)
     return Fraction(
         math.isqrt((value.numerator << 2 * shift) // value.denominator) + up, 1 << shift
     )

@@ -13,6 +13,7 @@ from tidegauge.privacy.conversion import (
     epsilon_from_mu,
     epsilon_from_rho,
     k_event_table,
+    odds_exceeded,
 )
 from tidegauge.privacy.guarantee import (
     ZCDP,
@@ -21,14 +22,16 @@ from tidegauge.privacy.guarantee import (
     Guarantee,
     Number,
     PureDP,
+    factor,
     rounded_up,
 )
 from tidegauge.privacy.unit import Contributions, NeighboringRelation, PrivacyUnit
 
 __all__ = ["fact_of", "privacy_statement"]
 
+Spend = PureDP | ZCDP | GaussianDP
+
 _NOT_COVERED = (
-    "A changed time: an event that moves to another step is one event removed and one added.",
     "Any other store, gauge or plan over the same data: what it spends comes on top.",
     "What anybody publishes from the exact data by another way.",
 )
@@ -41,7 +44,7 @@ def privacy_statement(
     *,
     gauges: Mapping[str, str],
     declared: Mapping[str, object],
-    spent: PureDP | ZCDP | GaussianDP | None = None,
+    spent: Spend | None = None,
     delta: Number = Fraction(1, 10**9),
     period: str | None = None,
 ) -> str:
@@ -52,7 +55,8 @@ def privacy_statement(
         unit: Who is protected.
         relation: Which two streams count as neighbors.
         gauges: For each gauge one sentence on its mechanism, its noise and its spend.
-        declared: Every public constant that the promise rests on, by its public name.
+        declared: Every public constant that the promise rests on, by its public name; None: not
+            declared, and left out.
         spent: What all charges amount to (``Ledger.total()``); it may be stronger than the promise.
         delta: At which delta a Gaussian or zCDP guarantee is also read as (epsilon, delta); an
             (epsilon, delta) guarantee brings its own.
@@ -71,27 +75,20 @@ def privacy_statement(
         >>> print(text.splitlines()[0])
         # What is promised
     """
-    if isinstance(guarantee, ApproxDP):
-        delta = guarantee.delta
-    delta = ApproxDP(1, delta).delta
-    fact = fact_of(unit, relation, period)
+    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else ApproxDP(1, delta).delta
     sections = [
         "# What is promised",
-        guarantee.in_words(fact),
-        _protected(unit, relation, period),
-        "The promise covers everything that is ever published from these gauges, together: every "
-        "view, every step, and views that are thought of later.",
-        "In numbers: " + _numbers(guarantee, spent, delta) + ".",
-    ]
-    if spent is not None and type(spent) is not type(guarantee):
-        sections.append(f"The gauges together spend {spent!r}. {spent.in_words(fact)}")
-    sections += ["## More events", _more_events(spent or guarantee, unit, delta)]
-    sections += ["## Gauges", _bullets(f"**{name}**: {text}" for name, text in gauges.items())]
-    sections += [
+        *_promise(guarantee, unit, relation, spent, delta, period, len(gauges)),
+        "## More events",
+        _more_events(spent or guarantee, unit, relation, delta),
+        "## Gauges",
+        _bullets(f"**{name}**: {text}" for name, text in gauges.items()),
         "## Declared, not protected",
         "These constants are public. They were declared before any data was read, and nothing "
         "hides them.",
-        _bullets(f"{name}: {value}" for name, value in declared.items()),
+        _bullets(
+            f"{name}: {_plain(value)}" for name, value in declared.items() if value is not None
+        ),
         "## Not covered",
         _bullets((*_NOT_COVERED, *_gaps(unit, relation, period))),
     ]
@@ -99,7 +96,13 @@ def privacy_statement(
 
 
 def fact_of(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None = None) -> str:
-    """What a reader may try to learn about one protected unit."""
+    """Return what a reader may try to learn about one protected unit, for ``in_words``.
+
+    Examples:
+        >>> PureDP(1).in_words(fact_of(Contributions(20), NeighboringRelation.REPLACE_ONE))
+        'Whatever else a reader knows, all releases together change the odds of all events (at most
+        20) of any one id being what they are by at most a factor of 2.72.'
+    """
     added = relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     if isinstance(unit, Contributions):
         when = f" in any one period of {period}" if period else ""
@@ -108,13 +111,53 @@ def fact_of(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None
     return "any one event having been in the stream" if added else "any one event being what it is"
 
 
+def _promise(
+    guarantee: Guarantee,
+    unit: PrivacyUnit,
+    relation: NeighboringRelation,
+    spent: Spend | None,
+    delta: Fraction,
+    period: str | None,
+    gauges: int,
+) -> Iterable[str]:
+    """The promise, who it is for, what it covers, and what stands behind it."""
+    fact, alone = fact_of(unit, relation, period), gauges == 1
+    yield guarantee.in_words(fact)
+    yield _protected(unit, relation, period)
+    which = "from this gauge" if alone else "from these gauges, together"
+    yield (
+        f"The promise covers everything that is ever published {which}: every view, every step, "
+        "and views that are thought of later."
+    )
+    yield f"In numbers: {_numbers(guarantee, spent, delta)}."
+    if spent is not None and type(spent) is not type(guarantee):
+        who = "This gauge spends" if alone else "The gauges together spend"
+        yield f"{who} {_named(spent)}. {spent.in_words(fact)}"
+        if isinstance(spent, GaussianDP) and isinstance(guarantee, ApproxDP):
+            yield from _odds(spent, guarantee, fact)
+
+
+def _odds(spent: GaussianDP, guarantee: ApproxDP, fact: str) -> Iterable[str]:
+    """How often the odds change by more than the promised factor, if a Gaussian spend tells."""
+    probability = odds_exceeded(spent.mu, guarantee.epsilon)
+    if probability < 1:
+        yield (
+            f"Seen as odds: whatever else a reader knows, the odds of {fact} change by more than a "
+            f"factor of {factor(guarantee.epsilon)} with probability at most "
+            f"{rounded_up(probability)}."
+        )
+
+
 def _protected(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) -> str:
     """The unit and the relation in full."""
     if isinstance(unit, Contributions):
-        who = f"an id with at most {unit.max_events} events over the whole life of the stream"
+        many = "1 event" if unit.max_events == 1 else f"{unit.max_events} events"
+        who = f"an id with at most {many} over the whole life of the stream"
         if period:
-            who = f"an id in one period of {period}, with at most {unit.max_events} events in it"
-        if unit.min_separation:
+            who = f"an id in one period of {period}, with at most {many} in it"
+        if unit.min_separation == 1:
+            who += ", no two in one step"
+        elif unit.min_separation:
             who += f", at least {unit.min_separation} steps apart"
     else:
         who = "one event"
@@ -125,35 +168,58 @@ def _protected(unit: PrivacyUnit, relation: NeighboringRelation, period: str | N
     return f"Protected is {who}: {how}."
 
 
-def _numbers(
-    guarantee: Guarantee, spent: PureDP | ZCDP | GaussianDP | None, delta: Fraction
-) -> str:
-    """The guarantee and its equivalents."""
-    numbers = [f"{guarantee!r}"]
+def _numbers(guarantee: Guarantee, spent: Spend | None, delta: Fraction) -> str:
+    """The guarantee and what it is worth in other words."""
     loss = spent or guarantee
-    if isinstance(loss, GaussianDP):
-        numbers.append(f"mu = {rounded_up(loss.mu)}")
-        epsilon = epsilon_from_mu(loss.mu, delta)
-        numbers.append(f"epsilon = {rounded_up(epsilon)} at delta = {rounded_up(delta)}")
-    elif isinstance(loss, ZCDP):
-        numbers.append(f"rho = {rounded_up(loss.rho)}")
-        epsilon = epsilon_from_rho(loss.rho, delta)
-        numbers.append(f"epsilon = {rounded_up(epsilon)} at delta = {rounded_up(delta)}")
-    return ", ".join(numbers)
+    numbers = [_named(guarantee)]
+    if spent is not None and _named(spent) not in numbers:
+        numbers.append(f"spent: {_named(spent)}")
+    if isinstance(loss, GaussianDP | ZCDP):
+        epsilon = (
+            epsilon_from_mu(loss.mu, delta)
+            if isinstance(loss, GaussianDP)
+            else epsilon_from_rho(loss.rho, delta)
+        )
+        pair = f"(epsilon, delta) = ({rounded_up(epsilon)}, {rounded_up(delta)})"
+        if pair not in numbers:
+            numbers.append(pair)
+    elif isinstance(loss, PureDP) and isinstance(guarantee, ApproxDP):
+        numbers.append("delta is unused")
+    return "; ".join(numbers)
 
 
-def _more_events(loss: Guarantee, unit: PrivacyUnit, delta: Fraction) -> str:
-    """The k-event table."""
+def _named(guarantee: Guarantee) -> str:
+    """The parameters of a guarantee, and its kind where they do not tell."""
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return f"epsilon = {rounded_up(epsilon)}"
+        case ZCDP(rho=rho):
+            return f"rho = {rounded_up(rho)} (zCDP)"
+        case GaussianDP(mu=mu):
+            return f"mu = {rounded_up(mu)} (Gaussian DP)"
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return f"(epsilon, delta) = ({rounded_up(epsilon)}, {rounded_up(delta)})"
+
+
+def _more_events(
+    loss: Guarantee, unit: PrivacyUnit, relation: NeighboringRelation, delta: Fraction
+) -> str:
+    """The k-event table, and where a changed time stands in it."""
     rows = k_event_table(loss, delta)
     if isinstance(unit, Contributions):
+        times = f" x {unit.max_events}"
         head = f"What the promise means for somebody with several times {unit.max_events} events:"
-        many = [f"{row.events} x {unit.max_events}" for row in rows]
+        moved = "An id whose events change or move to other steps counts as two ids"
     else:
+        times = ""
         head = "What the promise means for somebody with several events:"
-        many = [str(row.events) for row in rows]
+        moved = "An event that changes or moves to another step counts as two events"
     lines = ["| events | epsilon | delta |", "| ---: | ---: | ---: |"]
-    lines += [f"| {k} | {_cells(row)} |" for k, row in zip(many, rows, strict=True)]
-    return f"{head}\n\n" + "\n".join(lines)
+    lines += [f"| {row.events}{times} | {_cells(row)} |" for row in rows]
+    parts = [head, "\n".join(lines)]
+    if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+        parts.append(f"{moved}, one removed and one added: see the row for 2{times}.")
+    return "\n\n".join(parts)
 
 
 def _cells(row: KEvents) -> str:
@@ -165,7 +231,7 @@ def _gaps(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) 
     """What this unit and this relation leave open."""
     gaps = []
     if relation is NeighboringRelation.REPLACE_ONE:
-        gaps.append("Whether an event took place at all, and how many did.")
+        gaps.append("Whether an event took place at all, at which step, and how many did.")
     if period:
         gaps.append(f"An id in several periods of {period}: what each of them may tell adds up.")
     if isinstance(unit, Contributions):
@@ -175,6 +241,11 @@ def _gaps(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) 
     return gaps
 
 
+def _plain(value: object) -> str:
+    """A declared value as it is written by hand."""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _bullets(lines: Iterable[str]) -> str:
-    """A Markdown list; a dash for nothing."""
+    """A Markdown list."""
     return "\n".join(f"* {line}" for line in lines) or "* nothing"

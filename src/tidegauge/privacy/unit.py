@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import final
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
@@ -23,6 +24,23 @@ __all__ = [
 ]
 
 _MOST = 1 << 40
+_WHY_EVENTS = (
+    "Noise is made for that many events of one id; with more the promise would be broken. Declare "
+    "the most events of one id over the whole life of the stream, such as 20."
+)
+_WHY_SEPARATION = (
+    "It is a number of whole steps, and events that lie closer would break the promise. Write 0 if "
+    "events of one id may coincide."
+)
+_WHY_CHANGE = (
+    "Noise is made for what one event may add to a cell, from low to high grains, where 0 is "
+    "always possible. Declare low at most 0 and high at least 0, in whole grains."
+)
+_WHY_CELLS = "A gauge counts in at least one cell. Give the number of its cells."
+_WHY_MAX_CELLS = (
+    "Noise is made for that many cells changed by one event, and there are no more than all. "
+    "Declare between 1 and the number of cells."
+)
 
 
 class NeighboringRelation(Enum):
@@ -34,19 +52,24 @@ class NeighboringRelation(Enum):
     """The event's values and cells change; its step does not."""
 
 
+@final
 @dataclass(frozen=True)
 class Event:
-    """One event is protected.
+    """One event is protected: what it alone changes, not what all events of a person tell.
 
     Examples:
-        >>> Event().max_events
-        1
+        One event moves one cell of one step by at most 1; two streams that differ in it:
+
+        >>> one = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, cells=8)
+        >>> one.event_l1, one.touched_cells
+        (1, 1)
     """
 
     max_events = 1
     min_separation = 0
 
 
+@final
 @dataclass(frozen=True)
 class Contributions:
     """An id with at most ``max_events`` events over the whole life of the stream is protected.
@@ -59,16 +82,23 @@ class Contributions:
         InvalidParameter: A number is out of range.
 
     Examples:
-        >>> Contributions(20).max_events
-        20
+        Twenty events of one id may touch twenty cells, but never more than there are:
+
+        >>> add = NeighboringRelation.ADD_OR_REMOVE_ONE
+        >>> [Neighbors(Contributions(20), add, 0, 1, 1, d).touched_cells for d in (8, 100)]
+        [8, 20]
     """
 
     max_events: int
     min_separation: int = 0
 
     def __post_init__(self) -> None:
-        integer("max_events", self.max_events, low=1, high=_MOST)
-        integer("min_separation", self.min_separation, low=0, high=_MOST)
+        # kept as Python's integers: arithmetic on NumPy's would wrap around
+        events = integer("max_events", self.max_events, low=1, high=_MOST, why=_WHY_EVENTS)
+        object.__setattr__(self, "max_events", events)
+        apart = self.min_separation
+        apart = integer("min_separation", apart, low=0, high=_MOST, why=_WHY_SEPARATION)
+        object.__setattr__(self, "min_separation", apart)
 
 
 PrivacyUnit = Event | Contributions
@@ -123,6 +153,7 @@ def relation_of(relation: object) -> NeighboringRelation:
     )
 
 
+@final
 @dataclass(frozen=True)
 class Neighbors:
     """What may differ between two neighboring streams, in grains.
@@ -151,15 +182,19 @@ class Neighbors:
     cells: int
 
     def __post_init__(self) -> None:
-        integer("low", self.low, low=-_MOST, high=0)
-        integer("high", self.high, low=0, high=_MOST)
-        if self.low == self.high:
+        # kept as Python's integers: arithmetic on NumPy's would wrap around
+        low = integer("low", self.low, low=-_MOST, high=0, why=_WHY_CHANGE)
+        high = integer("high", self.high, low=0, high=_MOST, why=_WHY_CHANGE)
+        if low == high:
             raise InvalidParameter(
                 "Expected a contribution other than zero, got low=high=0. Nothing would be "
                 "measured. Declare how much one event may add to one cell."
             )
-        integer("cells", self.cells, low=1, high=_MOST)
-        integer("max_cells", self.max_cells, low=1, high=self.cells)
+        cells = integer("cells", self.cells, low=1, high=_MOST, why=_WHY_CELLS)
+        touched = integer("max_cells", self.max_cells, low=1, high=cells, why=_WHY_MAX_CELLS)
+        names = ("low", "high", "cells", "max_cells")
+        for name, number in zip(names, (low, high, cells, touched), strict=True):
+            object.__setattr__(self, name, number)
 
     @property
     def largest(self) -> int:

@@ -27,14 +27,18 @@ from tidegauge.strategies.decay import (
     Running,
     Window,
 )
+from tidegauge.strategies.strategy import MOST_STEPS
 
-__all__ = ["lower_bound", "worst_step"]
+__all__ = ["UNKNOWN_HORIZON", "lower_bound", "worst_step"]
 
 Float64 = NDArray[np.float64]
 
 _EXACT_MODES = 4096
 _SERIES = 4096
-_MOST_STEPS = 1 << 40
+_HORIZON = "It is the number of steps that accuracy is designed for. Give the stream's length."
+
+UNKNOWN_HORIZON = 1 << 20
+"""Steps that accuracy is judged over where nobody says how long a stream runs."""
 
 
 def worst_step(decay: Decay, horizon: int | None) -> int | None:
@@ -57,7 +61,7 @@ def worst_step(decay: Decay, horizon: int | None) -> int | None:
                 "grows for ever and has no bound. Give the number of steps."
             )
         return None
-    steps = integer("horizon", horizon, low=1, high=_MOST_STEPS, why="It is a number of steps.")
+    steps = integer("horizon", horizon, low=1, high=MOST_STEPS, why=_HORIZON)
     match decay:
         case Running():
             return steps

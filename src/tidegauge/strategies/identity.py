@@ -11,14 +11,11 @@ import numpy as np
 
 from tidegauge.checks import integer
 from tidegauge.errors import InvalidInput, UnsupportedCombination
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import study
-from tidegauge.strategies import views as filters
-from tidegauge.strategies.bounds import worst_step
-from tidegauge.strategies.decay import Custom, Decay, Step, Window
-from tidegauge.strategies.fixed_point import sqrt_up
+from tidegauge.strategies import filters, study
+from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import (
-    MOST_STEPS,
     Float64,
     Int64,
     Norm,
@@ -30,6 +27,7 @@ from tidegauge.strategies.strategy import (
 __all__ = ["Identity"]
 
 _NONE = np.empty(0)
+_LATTICE = "Coordinates are 64-bit integers. Measure in other grains."
 
 
 @final
@@ -60,7 +58,7 @@ class Identity(Strategy):
     lattice_bits: int
 
     def __post_init__(self) -> None:
-        bits = integer("lattice_bits", self.lattice_bits, low=0, high=40)
+        bits = integer("lattice_bits", self.lattice_bits, low=0, high=40, why=_LATTICE)
         object.__setattr__(self, "lattice_bits", bits)
 
     @property
@@ -127,6 +125,11 @@ class Identity(Strategy):
         """One row a step."""
         return step_coordinates(first, steps)
 
+    @property
+    def drawn_places(self) -> int:
+        """1: every row."""
+        return 1
+
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The state of the views."""
         return filters.init_decoder(views, cells, 0)
@@ -150,47 +153,16 @@ class Identity(Strategy):
         """The sum of the first ``steps`` squared weights of the decay, in closed form.
 
         Examples:
+            >>> from tidegauge.strategies.decay import Window
             >>> Identity(0).variance_gain(Window(3), np.array([1, 2, 10**9]))
             array([1., 2., 3.])
         """
-        return _energy(view, steps) * 4.0**-self.lattice_bits
+        return study.energy(view, steps) * 4.0**-self.lattice_bits
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
         """The gain grows with the step: the last one, or the limit."""
-        last = worst_step(view, horizon) or MOST_STEPS
-        return float(self.variance_gain(view, np.array([last]))[0])
+        return study.worst_energy(view, horizon) * 4.0**-self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The weights of the noisy steps in a view; old ones in groups (see ``noise_groups``)."""
         return study.noise_groups(lambda steps: self.variance_gain(view, steps), step)
-
-    def matrices(self, steps: int) -> tuple[Float64, Float64]:
-        """Two identities, from the strategy's own code."""
-        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
-
-    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
-        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
-        return study.max_error(self, view, steps, norm)
-
-    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
-        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
-        return study.mean_squared_error(self, view, steps, norm)
-
-
-def _energy(view: Decay, steps: Int64) -> Float64:
-    r""":math:`\sum_{k < t} g(k)^2`; poles by geometric sums whose terms never cancel."""
-    if isinstance(view, Window):
-        return np.minimum(steps, view.steps).astype(np.float64)
-    if isinstance(view, Step | Custom):
-        squares = np.cumsum(view.taps**2)
-        result: Float64 = squares[np.minimum(steps, len(squares)) - 1]
-        return result
-    gaps, weights = view.poles
-    rates = np.log1p(-gaps)
-    total = np.zeros(len(steps))
-    for i in range(len(gaps)):
-        for j in range(len(gaps)):
-            rate = rates[i] + rates[j]
-            terms = steps if rate == 0 else np.expm1(rate * steps) / np.expm1(rate)
-            total += weights[i] * weights[j] * terms
-    return total

@@ -15,17 +15,18 @@ the index of the first step of a block) and from 1 wherever a user reads them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.checks import integer
 from tidegauge.errors import StreamEnded
-from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.decay import Decay
+from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
+from tidegauge.strategies.decay import Decay, Step
 
 __all__ = [
     "COORDINATES_PER_STEP",
@@ -49,6 +50,10 @@ COORDINATES_PER_STEP = 64
 
 MOST_STEPS = 1 << 38
 """Steps whose rows have numbers below 2^44, the width of a coordinate in the noise's addresses."""
+
+_MOST_DENSE = 1 << 12
+_MOST_COMPUTED = 1 << 28
+_CHUNK = 1 << 20  # steps whose variances are computed together
 
 
 def step_coordinates(first: int, steps: int) -> Int64:
@@ -157,9 +162,120 @@ class Strategy(ABC):
         in lattice units. Weights below 1e-12 of the largest may be left out.
         """
 
+    @property
     @abstractmethod
+    def drawn_places(self) -> int:
+        """Rows of a step whose noise is drawn for them alone: places 0, 1, ... of ``coordinates``.
+
+        Rows at later places carry combinations of that noise.
+        """
+
+    @final
+    def noise_std(self, view: Decay, steps: Int64, law_std: float) -> Float64:
+        """The std of a view at each of ``steps`` (from 1), in grains.
+
+        Args:
+            view: The decay.
+            steps: Steps counted from 1, shape (n,).
+            law_std: The std of one draw of noise, in lattice units.
+        """
+        return np.sqrt(self.variance_gain(view, steps)) * law_std
+
+    @final
+    def max_error(self, view: Decay, steps: int, norm: Norm | None = None) -> float:
+        """Return the largest std of a view over the first ``steps`` steps, in grains.
+
+        One event adds at most one grain to one cell; the guarantee is mu = 1 (L2) or epsilon = 1
+        (L1). Cost: O(steps) time.
+
+        Args:
+            view: The decay.
+            steps: From 1 to 2^28.
+            norm: None: L2 where the strategy is proved under it.
+
+        Raises:
+            InvalidParameter: ``steps`` is out of range.
+            UnsupportedCombination: The strategy is not proved under the norm.
+        """
+        law_std = self._unit_std(norm)
+        return max(
+            float(self.noise_std(view, block, law_std).max()) for block in _blocks_of_steps(steps)
+        )
+
+    @final
+    def mean_squared_error(self, view: Decay, steps: int, norm: Norm | None = None) -> float:
+        """Return the mean variance over the first ``steps`` steps, in grains squared.
+
+        Noise, arguments and errors are those of :meth:`max_error`.
+        """
+        gains = (self.variance_gain(view, block) for block in _blocks_of_steps(steps))
+        return self._unit_std(norm) ** 2 * sum(float(gain.sum()) for gain in gains) / steps
+
+    @final
+    def _unit_std(self, norm: Norm | None) -> float:
+        """The noise's std in lattice units at mu or epsilon 1, for one event of one grain."""
+        if norm is None:
+            norm = Norm.L2 if Norm.L2 in self.norms else Norm.L1
+        one = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
+        sensitivity = float(self.sensitivity(norm, one))
+        return sensitivity if norm is Norm.L2 else sensitivity * 2**0.5
+
+    @final
+    def encoder_matrix(self, steps: int) -> Float64:
+        """Return every row of ``encode``, shape (rows, steps), in grains a grain.
+
+        Impulse ``s`` runs through cell ``s``. Impulses have the largest magnitude that the
+        strategy takes, so that its roundings vanish.
+
+        Raises:
+            InvalidParameter: ``steps`` is not in [1, 4096].
+        """
+        _checked_dense(steps)
+        size = self.largest_total
+        impulses = size * np.eye(steps, dtype=np.int64)
+        coordinates = self.encode(self.init_encoder(steps), impulses, 0)
+        unit: float = 2.0**-self.lattice_bits
+        matrix: Float64 = coordinates.astype(np.float64) * (unit / size)
+        return matrix
+
+    @final
+    def decoder_matrix(self, view: Decay, steps: int) -> Float64:
+        """Return B of one view, shape (steps, rows), in grains a grain of measurement.
+
+        Raises:
+            InvalidParameter: ``steps`` is not in [1, 4096].
+        """
+        _checked_dense(steps)
+        rows = len(self.coordinates(0, steps))
+        scale = 1 << max(0, self.lattice_bits)  # impulses of one grain, or of one lattice step
+        impulses = scale * np.eye(rows, dtype=np.int64)
+        out = np.empty((1, steps, rows))
+        self.decode(self.init_decoder([view], rows), [view], impulses, 0, out)
+        unit: float = 2.0**-self.lattice_bits
+        matrix: Float64 = out[0] / (scale * unit)
+        return matrix
+
+    @final
     def matrices(self, steps: int) -> tuple[Float64, Float64]:
-        """``(C, C^+)``: C of shape (rows, steps) in grains, and the decoder of the step view.
+        """``(C, C^+)``: the rows whose noise is their own, and the decoder of the step view.
 
         Both materialised by running the strategy's own code; for tests and for study.
+
+        Raises:
+            InvalidParameter: ``steps`` is not in [1, 4096].
         """
+        _checked_dense(steps)
+        drawn = self.coordinates(0, steps) % COORDINATES_PER_STEP < self.drawn_places
+        return self.encoder_matrix(steps)[drawn], self.decoder_matrix(Step(), steps)[:, drawn]
+
+
+def _checked_dense(steps: int) -> None:
+    why = "The matrix would be too large. Ask for fewer steps."
+    integer("steps", steps, low=1, high=_MOST_DENSE, why=why)
+
+
+def _blocks_of_steps(steps: int) -> Iterator[Int64]:
+    """The numbers of the first steps, from 1, a block at a time."""
+    integer("steps", steps, low=1, high=_MOST_COMPUTED, why="Each is computed. Ask for fewer.")
+    for start in range(0, steps, _CHUNK):
+        yield np.arange(start + 1, min(start + _CHUNK, steps) + 1)

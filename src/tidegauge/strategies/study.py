@@ -1,7 +1,4 @@
-"""Strategies under the microscope: their matrices, their errors and the law of their noise.
-
-Everything here runs a strategy's own streaming code or its closed forms; nothing is assumed.
-"""
+"""The noise that reaches a view: its energy where each step is measured, its law in groups."""
 
 from __future__ import annotations
 
@@ -9,127 +6,48 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tidegauge.checks import integer
-from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
-from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import Float64, Int64, Norm, Strategy
+from tidegauge.strategies.bounds import worst_step
+from tidegauge.strategies.decay import Custom, Decay, Step, Window
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
-__all__ = [
-    "decoder_matrix",
-    "encoder_matrix",
-    "max_error",
-    "mean_squared_error",
-    "noise_groups",
-]
+__all__ = ["energy", "noise_groups", "worst_energy"]
 
-_MOST_DENSE = 1 << 12
-_MOST_STEPS = 1 << 28
-_CHUNK = 1 << 20
 _SINGLE_LAGS = 1024
 _GROUP_GROWTH = 256  # later lags stand in groups of 1/256 of their age
 _NEGLIGIBLE = 1e-12
 _EQUAL = 1e-9
 
 
-def encoder_matrix(strategy: Strategy, steps: int) -> Float64:
-    """Return C, shape (rows, steps), in grains a grain: impulse ``s`` runs through cell ``s``.
+def energy(view: Decay, steps: Int64) -> Float64:
+    r"""Return :math:`\sum_{k < t} g(k)^2` at each t of ``steps``, shape (n,), counted from 1.
 
-    Impulses have the largest magnitude that the strategy takes, so that its roundings vanish.
-
-    Raises:
-        InvalidParameter: ``steps`` is not in [1, 4096].
+    Poles by geometric sums whose terms never cancel.
 
     Examples:
-        >>> from tidegauge.strategies.identity import Identity
-        >>> encoder_matrix(Identity(0), 2)
-        array([[1., 0.],
-               [0., 1.]])
+        >>> energy(Window(3), np.array([1, 2, 10**9]))
+        array([1., 2., 3.])
     """
-    integer("steps", steps, low=1, high=_MOST_DENSE, why="The matrix would be too large.")
-    size = strategy.largest_total
-    impulses = size * np.eye(steps, dtype=np.int64)
-    coordinates = strategy.encode(strategy.init_encoder(steps), impulses, 0)
-    unit: float = 2.0**-strategy.lattice_bits
-    matrix: Float64 = coordinates.astype(np.float64) * (unit / size)
-    return matrix
+    if isinstance(view, Window):
+        return np.minimum(steps, view.steps).astype(np.float64)
+    if isinstance(view, Step | Custom):
+        squares = np.cumsum(view.taps**2)
+        result: Float64 = squares[np.minimum(steps, len(squares)) - 1]
+        return result
+    gaps, weights = view.poles
+    rates = np.log1p(-gaps)
+    total = np.zeros(len(steps))
+    for i in range(len(gaps)):
+        for j in range(len(gaps)):
+            rate = rates[i] + rates[j]
+            terms = steps if rate == 0 else np.expm1(rate * steps) / np.expm1(rate)
+            total += weights[i] * weights[j] * terms
+    return total
 
 
-def decoder_matrix(strategy: Strategy, view: Decay, steps: int) -> Float64:
-    """Return B of one view, shape (steps, rows), in grains a grain of measurement.
-
-    Raises:
-        InvalidParameter: ``steps`` is not in [1, 4096].
-
-    Examples:
-        >>> from tidegauge.strategies.decay import Running
-        >>> from tidegauge.strategies.identity import Identity
-        >>> decoder_matrix(Identity(0), Running(), 2)
-        array([[1., 0.],
-               [1., 1.]])
-    """
-    integer("steps", steps, low=1, high=_MOST_DENSE, why="The matrix would be too large.")
-    rows = len(strategy.coordinates(0, steps))
-    scale = 1 << max(0, strategy.lattice_bits)  # impulses of one grain, or of one lattice step
-    impulses = scale * np.eye(rows, dtype=np.int64)
-    out = np.empty((1, steps, rows))
-    strategy.decode(strategy.init_decoder([view], rows), [view], impulses, 0, out)
-    unit: float = 2.0**-strategy.lattice_bits
-    matrix: Float64 = out[0] / (scale * unit)
-    return matrix
-
-
-def max_error(strategy: Strategy, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
-    """Return the largest std of a view over the first ``steps`` steps, in grains.
-
-    One event adds at most one grain to one cell; the guarantee is mu = 1 (L2) or epsilon = 1 (L1).
-    Cost: O(steps) time.
-
-    Raises:
-        InvalidParameter: ``steps`` is not in [1, 2^28].
-
-    Examples:
-        >>> from tidegauge.strategies.decay import Running
-        >>> from tidegauge.strategies.identity import Identity
-        >>> max_error(Identity(0), Running(), 16)
-        4.0
-    """
-    return _unit_std(strategy, norm) * max(
-        float(np.sqrt(gains.max())) for gains in _gains(strategy, view, steps)
-    )
-
-
-def mean_squared_error(strategy: Strategy, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
-    """Return the mean variance of a view over the first ``steps`` steps, in grains squared.
-
-    One event adds at most one grain to one cell; the guarantee is mu = 1 (L2) or epsilon = 1 (L1).
-    Cost: O(steps) time.
-
-    Raises:
-        InvalidParameter: ``steps`` is not in [1, 2^28].
-
-    Examples:
-        >>> from tidegauge.strategies.decay import Running
-        >>> from tidegauge.strategies.identity import Identity
-        >>> mean_squared_error(Identity(0), Running(), 3)
-        2.0
-    """
-    total = sum(float(gains.sum()) for gains in _gains(strategy, view, steps))
-    return _unit_std(strategy, norm) ** 2 * total / steps
-
-
-def _unit_std(strategy: Strategy, norm: Norm) -> float:
-    """The noise's std in lattice units at mu = 1, or epsilon = 1, for one event of one grain."""
-    one = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
-    sensitivity = float(strategy.sensitivity(norm, one))
-    return sensitivity if norm is Norm.L2 else sensitivity * 2**0.5
-
-
-def _gains(strategy: Strategy, view: Decay, steps: int) -> list[Float64]:
-    integer("steps", steps, low=1, high=_MOST_STEPS, why="Every step is computed.")
-    return [
-        strategy.variance_gain(view, np.arange(start + 1, min(start + _CHUNK, steps) + 1))
-        for start in range(0, steps, _CHUNK)
-    ]
+def worst_energy(view: Decay, horizon: int) -> float:
+    """Return the energy that a view is judged by: at the horizon, or in the limit."""
+    last = worst_step(view, horizon) or MOST_STEPS
+    return float(energy(view, np.array([last]))[0])
 
 
 def noise_groups(gain: Callable[[Int64], Float64], step: int) -> tuple[Float64, Int64]:

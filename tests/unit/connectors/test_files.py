@@ -6,6 +6,7 @@ import os
 import polars as pl
 import pytest
 
+from tidegauge.connectors import footer
 from tidegauge.connectors.files import Files, kind_of
 from tidegauge.connectors.footer import as_bytes
 from tidegauge.errors import InvalidParameter, SourceUnavailable
@@ -148,3 +149,21 @@ def test_a_footer_that_is_none_is_not_rewritten(tmp_path, cut):
     path.write_bytes(as_bytes(data))
     assert ["a"] * 100 == values(Files(["a.parquet"], folder=tmp_path))
     assert pl.Binary == pl.read_parquet(path).schema["v"]
+
+
+@pytest.mark.parametrize(
+    ("claims", "text"),
+    [
+        ([(6, 5, 0)], True),
+        ([(10, 12, [(1, 12, [])])], True),
+        ([(6, 5, 19), (10, 12, [(12, 12, [])])], True),
+        ([(6, 5, 5), (7, 5, 2), (8, 5, 9)], False),  # a decimal
+        ([(10, 12, [(5, 12, [])])], False),
+        ([], False),
+    ],
+)
+def test_a_column_loses_its_claim_to_be_text_and_no_other(claims, text):
+    named = [(1, 5, 6), (3, 5, 1), (4, 8, b"v")]
+    assert (named if text else named + claims) == footer._plain(named + claims)
+    numbers = [(1, 5, 2), (4, 8, b"n"), (6, 5, 0)]
+    assert numbers == footer._plain(numbers)

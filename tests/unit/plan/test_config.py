@@ -309,7 +309,7 @@ MISTAKES = {
     "no event_time": (replaced("event_time: time_hour\n", ""), "1:1", "Write event_time"),
     "no budget": (replaced("epsilon: 1.0", "mu: 1"), "10:3", "delta beside epsilon only"),
     "two budgets": (replaced("delta: 1.0e-9", "rho: 1"), "6:1", "got epsilon and rho"),
-    "budget zero": (replaced("epsilon: 1.0", "epsilon: 0"), "9:12", "epsilon > 0, got epsilon=0[.]"),
+    "budget zero": (replaced("epsilon: 1.0", "epsilon: 0"), "9:12", "got epsilon=0[.]"),
     "delta one": (replaced("1.0e-9", "1"), "10:10", "delta < 1"),
     "quoted number": (replaced("1.0e-9", "'1e-9'"), "10:10", "Remove them"),
     "number with _": (replaced("1.0e-9", "1_0"), "10:10", "without _"),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from statistics import NormalDist
 
 import mpmath as mp
 import pytest
@@ -19,20 +20,19 @@ from tidegauge.privacy.conversion import (
     epsilon_from_rho,
     gaussian_delta,
     k_event_table,
-    log_gaussian_delta,
     mu_from_epsilon_delta,
     mu_from_pure,
     mu_from_rho,
+    odds_exceeded,
     pure_from_mu,
     rho_from_bounded_range,
     rho_from_epsilon_delta,
-    rho_from_mu,
+    rho_from_mu_squared,
     rho_from_pure,
-    sqrt_down,
-    sqrt_up,
 )
+from tidegauge.privacy.curve import log_gaussian_delta
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
-from tidegauge.privacy.rounding import ceil_decimal
+from tidegauge.privacy.rounding import ceil_decimal, sqrt_down, sqrt_up
 
 EPSILONS = [1e-6, 1e-3, 0.1, 1, 10, 100]
 DELTAS = [0.999, 0.5, 1e-3, 1e-12, 1e-15, 1e-300]
@@ -62,6 +62,40 @@ def test_the_curve_agrees_with_dp_accounting():
     for mu, epsilon in [(0.2, 1.0), (1.0, 1.0), (1.0, 4.0), (3.0, 2.0)]:
         expected = GaussianPrivacyLoss(1 / mu).get_delta_for_epsilon(epsilon)
         assert gaussian_delta(mu, epsilon) == pytest.approx(expected, rel=1e-9)
+
+
+def tail(x):
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+@pytest.mark.parametrize("mu", [0.001, 0.182, 1, 3, 30])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1, 4, 20])
+def test_the_probability_that_odds_change_further_is_safe_and_nearly_exact(mu, epsilon):
+    with mp.workdps(60):
+        m, eps = mp.mpf(repr(mu)), mp.mpf(repr(epsilon))
+
+        def too_likely(a):
+            return tail(a) > mp.exp(eps) * tail(a + m)
+
+        low, high = mp.mpf(-40), eps / m + 1
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (low, middle) if too_likely(middle) else (middle, high)
+        exact = tail(low) * (1 + mp.exp(-eps))
+        found = odds_exceeded(mu, epsilon)
+        found = mp.mpf(found.numerator) / found.denominator
+        assert min(exact, 1) <= found
+        if low > -4.9:
+            assert found <= max(exact * (1 + mp.mpf("1e-5")), mp.mpf("1e-320"))
+
+
+def test_one_bit_of_a_gaussian_release_changes_odds_more_often_than_its_loss_exceeds_epsilon():
+    mu, epsilon = 0.181974807283, 1.0  # (1, 1e-9)-DP
+    tail_of_loss = NormalDist().cdf(mu / 2 - epsilon / mu)
+    cut = 5.2277  # the bit: whether a draw of N(mu, 1) or of N(0, 1) lies beyond cut + mu
+    often, seldom = NormalDist().cdf(-cut), NormalDist().cdf(-cut - mu)
+    assert often > math.exp(epsilon) * seldom
+    assert 2 * tail_of_loss < often <= odds_exceeded(mu, epsilon)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -115,7 +149,7 @@ def test_pure_dp_is_not_gaussian_dp_of_the_same_number():
 
 
 def test_rho_of_one_gauge():
-    assert Fraction(1, 2) == rho_from_mu(1)
+    assert Fraction(1, 2) == rho_from_mu_squared(1)
     assert Fraction(1, 2) == rho_from_pure(1)
     assert Fraction(1, 8) == rho_from_bounded_range(1)
     assert mu_from_rho(0.5) == 1
@@ -148,7 +182,9 @@ def test_zcdp_conversion_beats_the_simple_one():
 def test_the_largest_rho_is_safe(epsilon, delta):
     rho = rho_from_epsilon_delta(epsilon, delta)
     assert epsilon_from_rho(rho, delta) <= Fraction(repr(epsilon) if epsilon < 1 else epsilon)
-    assert rho <= rho_from_mu(mu_from_epsilon_delta(epsilon, delta)) * (1 + Fraction(1, 10**6))
+    assert rho <= rho_from_mu_squared(mu_from_epsilon_delta(epsilon, delta) ** 2) * (
+        1 + Fraction(1, 10**6)
+    )
 
 
 @given(st.fractions(min_value=0, max_value=10**6))

@@ -1,4 +1,5 @@
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from statistics import NormalDist
@@ -6,6 +7,7 @@ from statistics import NormalDist
 import pytest
 
 from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.conversion import mu_from_epsilon_delta
 from tidegauge.privacy.guarantee import (
     ZCDP,
     ApproxDP,
@@ -67,21 +69,51 @@ def test_no_guarantee_and_two_guarantees_are_refused(asked):
         guarantee_of(**asked)
 
 
-def factor_in(words):
-    return float(words.split("factor of ")[1].split(",")[0].rstrip("."))
+FACT = "any one event having been in the stream"
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 0.6931472, 1, 3, 20])
-def test_the_odds_in_words_are_never_below_the_truth(epsilon):
-    pure = factor_in(PureDP(epsilon).in_words())
-    approximate = factor_in(ApproxDP(epsilon, 1e-9).in_words())
-    assert pure == approximate
-    assert math.exp(epsilon) <= pure <= math.exp(epsilon) * 1.01
+def test_the_factors_in_words_are_never_below_the_truth(epsilon):
+    odds = PureDP(epsilon).in_words(FACT).split("factor of ")[1].rstrip(".")
+    times = ApproxDP(epsilon, 1e-9).in_words(FACT).split("more than ")[1].split(" times")[0]
+    assert odds == times
+    assert math.exp(epsilon) <= float(odds) <= math.exp(epsilon) * 1.01
+
+
+def is_true_of_gaussian(words, mu):
+    """Judge a sentence of (epsilon, delta) by the exact laws N(0, 1) and N(mu, 1)."""
+    number = r"([0-9.e+-]+[0-9])"
+    normal = NormalDist()
+    if likely := re.search(rf"more than {number} times as likely, plus {number}", words):
+        factor, plus = map(float, likely.groups())
+        a = math.log(factor) / mu - mu / 2  # the result that gains most: all draws beyond a + mu
+        return normal.cdf(-a) <= factor * normal.cdf(-a - mu) + plus
+    factor, probability = map(
+        float,
+        re.search(
+            rf"at most a factor of {number}, except with probability at most {number}", words
+        ).groups(),
+    )
+    return normal.cdf(mu / 2 - math.log(factor) / mu) <= probability
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-9), (0.1, 1e-6), (3, 1e-5), (0.5, 0.01)])
+def test_the_sentence_on_likelihoods_is_true_of_all_the_gaussian_noise_it_allows(epsilon, delta):
+    mu = float(mu_from_epsilon_delta(epsilon, delta))
+    words = ApproxDP(epsilon, delta).in_words(FACT)
+    assert is_true_of_gaussian(words, mu)
+    assert not is_true_of_gaussian(words, 1.05 * mu)  # and says no more than that
+
+
+def test_delta_as_the_probability_that_odds_change_further_is_found_false():
+    false = f"change the odds of {FACT} by at most a factor of 2.72, except with probability at "
+    false += "most 1e-9."
+    assert not is_true_of_gaussian(false, float(mu_from_epsilon_delta(1, 1e-9)))
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.5, 1, 3])
 def test_the_test_in_words_is_the_exact_trade_off(mu):
-    found = float(GaussianDP(mu).in_words().split("at most ")[1].split(" %")[0])
+    found = float(GaussianDP(mu).in_words(FACT).split("at most ")[1].split(" %")[0])
     exact = 100 * (1 - NormalDist().cdf(NormalDist().inv_cdf(0.95) - mu))
     assert exact <= found + 1e-9
     assert found <= exact * 1.01
@@ -100,4 +132,4 @@ def test_numbers_for_reading_are_rounded_up(value):
 def test_short_numbers_are_shown_as_they_are_and_huge_odds_as_powers():
     assert rounded_up(Fraction(123456, 10**6)) == "0.123456"
     assert rounded_up(1000) == "1000"
-    assert "a factor of e^50." in PureDP(50).in_words()
+    assert "a factor of e^50." in PureDP(50).in_words(FACT)

@@ -21,8 +21,9 @@ from tidegauge.privacy.conversion import (
     mu_from_pure,
     rho_from_epsilon_delta,
 )
+from tidegauge.privacy.costs import Currency, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
-from tidegauge.privacy.ledger import Currency, GaussianCost, Ledger, PureCost
+from tidegauge.privacy.ledger import Ledger
 
 GUARANTEES = [PureDP(1), ZCDP(0.5), GaussianDP(1), ApproxDP(1, 1e-9)]
 PAYABLE = [

@@ -79,7 +79,9 @@ def test_blocks_longer_than_four_windows_never_serve_it(levels, signed, opened):
         assert (expected == actual).all()
 
 
-def test_a_long_design_is_judged_quickly():
-    assert (
-        worst_count((1, 8, 184, 4232, 97336, 2238728, 51490744), 1 << 30, 1 << 38, True, True) > 1
-    )
+def test_a_window_of_a_billion_steps_takes_two_ends_and_the_whole_blocks_between() -> None:
+    levels, span = (1, 8, 184, 4232, 97336, 2238728, 51490744), 1 << 30
+    end = worst_count(levels, ALL, levels[-1] - 1, True, True)
+    worst = worst_count(levels, span, 1 << 38, True, True)
+    assert worst_count(levels, ALL, span, True, True) < worst
+    assert worst <= 2 * end + span // levels[-1] + 1

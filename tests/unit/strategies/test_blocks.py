@@ -2,14 +2,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from twins.cases import ADD, ONE
 
 from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded, UnsupportedCombination
-from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
+from tidegauge.privacy.unit import Contributions, Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.decay import Exponential, Running, Step, Window
 from tidegauge.strategies.strategy import Int64, Norm
-
-ONE = Neighbors(Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
 
 
 def test_the_binary_mechanism_of_seven_steps_by_hand() -> None:
@@ -66,7 +65,7 @@ def test_subtraction_never_takes_more_blocks() -> None:
 
 def test_events_far_apart_share_only_large_blocks() -> None:
     unit = Contributions(3, min_separation=4)
-    apart = Neighbors(unit, NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1)
+    apart = Neighbors(unit, ADD, 0, 1, 1, 1)
     # single steps: 1 + 1 + 1; blocks of 5: 2^2 + 1; blocks of 10: 3^2
     assert float(Blocks((1, 5, 10)).sensitivity(Norm.L2, apart)) == (3 + 5 + 9) ** 0.5
     assert Blocks((1, 5, 10)).sensitivity(Norm.L1, apart) == 9

@@ -65,7 +65,7 @@ def test_window_bounds_are_the_published_ones(steps, bound):
     assert lower_bound(Window(steps)) == pytest.approx(bound, abs=6e-4)
 
 
-@pytest.mark.parametrize("exponent", [21, 24, 30, 40])
+@pytest.mark.parametrize("exponent", [21, 24, 30, 38])
 def test_a_long_running_sum_has_its_asymptotic_bound(exponent):
     steps = 1 << exponent
     asymptotic = (math.log(8 * steps + 4) + np.euler_gamma - math.log(math.pi / 2)) / math.pi

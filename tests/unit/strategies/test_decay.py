@@ -141,14 +141,14 @@ def test_a_half_life_halves():
         (lambda: Polynomial(math.nan), "finite"),
         (lambda: Polynomial(1, reach=0), "Give the horizon"),
         (lambda: Polynomial(1, reach=1.5), "Give the horizon"),
-        (lambda: Custom([]), "1 to 65536 weights"),
+        (lambda: Custom([]), "1 to 65536 values"),
         (lambda: Custom([1.0] * 65537), "Use Window"),
         (lambda: Custom(3.0), "Give a list"),
-        (lambda: Custom([1.0, math.nan]), r"weights\[1\] to be finite"),
-        (lambda: Custom([math.inf]), r"weights\[0\] to be finite"),
-        (lambda: Custom(["1"]), r"weights\[0\] to be a number"),
-        (lambda: Custom([0.0, 0.0]), "Scale the weights"),
-        (lambda: Custom([1e200]), "Scale the weights"),
+        (lambda: Custom([1.0, math.nan]), r"values\[1\] to be finite"),
+        (lambda: Custom([math.inf]), r"values\[0\] to be finite"),
+        (lambda: Custom(["1"]), r"values\[0\] to be a number"),
+        (lambda: Custom([0.0, 0.0]), "Scale the values"),
+        (lambda: Custom([1e200]), "Scale the values"),
         (lambda: Step().weights(-1), "n in"),
     ],
 )
@@ -176,5 +176,6 @@ def test_a_polynomial_takes_few_terms():
 
 def test_the_terms_of_a_polynomial_cannot_be_changed_from_outside():
     decay = Polynomial(1)
-    decay.poles[1][:] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        decay.poles[1][:] = 0
     assert decay.weights(1)[0] == pytest.approx(1, rel=0.005)

@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from twins.exact_filters import column_norm_squared
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies import search
+from tidegauge.strategies.blt import fitting, search
+from tidegauge.strategies.blt.buffers import UNIT
+from tidegauge.strategies.blt.fitting import _demands, _grow, _targets, fit
+from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
+from tidegauge.strategies.blt.variance import variance_gain, zeros
 from tidegauge.strategies.bounds import lower_bound
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
-from tidegauge.strategies.error import variance_gain, zeros
-from tidegauge.strategies.fit import _demands, _grow, _targets, fit
-from tidegauge.strategies.horizon import SHIPPED, UNKNOWN_HORIZON
-from tidegauge.strategies.norms import UNIT, column_norm_squared
 
 DAY = Exponential(half_life=24)
 MIXED = [Running(), Window(24), Window(168), DAY]
@@ -79,7 +80,7 @@ def test_an_unknown_horizon_is_flat_over_four_decades():
     assert ratios.max() <= 1.28
     assert ratios.min() >= 1.2
     assert result.worst == pytest.approx(
-        ratios[list(np.log2(UNKNOWN_HORIZON).astype(int) - 10)].max()
+        ratios[list(np.log2(SPREAD_OF_HORIZONS).astype(int) - 10)].max()
     )
 
 
@@ -129,8 +130,8 @@ def test_the_closed_forms_of_the_search_are_those_of_the_error():
     ratios = np.exp(demands.log_ratios(solution.logits))
     assert math.log(ratios.max()) == pytest.approx(solution.worst)
     poles, ends = search.interlaced(solution.logits)
-    gaps = [round(float(g) * UNIT) for g in poles]
-    weights = [round(float(w) * UNIT) for w in search.residues(poles, ends)]
+    gaps = tuple(round(float(g) * UNIT) for g in poles)
+    weights = tuple(round(float(w) * UNIT) for w in search.residues(poles, ends))
     late = np.array([8760])
     column = float(column_norm_squared(gaps, weights))
     for ratio, index in zip(ratios, order, strict=True):
@@ -211,9 +212,12 @@ def test_an_important_view_is_served_better():
     assert leaning.ratios[0] == pytest.approx(1.1 * leaning.ratios[1], rel=1e-3)
 
 
-def test_buffers_are_added_only_while_they_pay():
-    assert [len(fit(MIXED, 8760, most_buffers=most).gaps) for most in (1, 2, 3, 7)] == [1, 2, 3, 3]
-    assert len(fit([Running()], most_buffers=3).gaps) == 3  # and not the shipped six
+def test_buffers_are_added_only_while_they_pay(monkeypatch):
+    buffers = []
+    for most in (1, 2, 3, 7):
+        monkeypatch.setattr(fitting, "_MOST_BUFFERS", most)
+        buffers.append(len(fit(MIXED, 8760).gaps))
+    assert [1, 2, 3, 3] == buffers
 
 
 def test_the_horizon_does_not_touch_the_norm_that_is_charged():
@@ -241,7 +245,7 @@ def test_the_horizon_does_not_touch_the_norm_that_is_charged():
         (lambda: fit([Running()], 2.5), "horizon to be an integer"),
         (lambda: fit([Running()], 10, importance=[1, 2]), "Give one number for each"),
         (lambda: fit([Running()], 10, importance=[0]), r"importance\[0\] > 0"),
-        (lambda: fit([Running()], 10, most_buffers=9), "most_buffers in"),
+        (lambda: fit([Running()], (1 << 38) + 1), "horizon in"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_with_the_remedy(call, remedy):
@@ -260,11 +264,12 @@ def test_what_cannot_be_fitted_is_refused_with_the_remedy(call, remedy):
     ],
     ids=["mixed", "minutes", "two windows", "running and step", "unknown horizon"],
 )
-def test_forty_random_starts_find_nothing_better(views, horizon):
+def test_forty_random_starts_find_nothing_better(views, horizon, monkeypatch):
+    monkeypatch.setattr(fitting, "_MOST_BUFFERS", 4)
     targets = [target for view in views for target in _targets(view, horizon)]
     demands = _demands(targets, [1.0] * len(targets))
     rng = np.random.default_rng(1)
-    found = _grow(targets, [1.0] * len(targets), 4)
+    found = _grow(targets, [1.0] * len(targets))
     buffers = len(found.logits) // 2
     best = math.inf
     for _ in range(40):

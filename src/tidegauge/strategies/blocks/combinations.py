@@ -20,12 +20,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import gcd
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.strategies.decay import Decay, Running, Step, Window
 from tidegauge.strategies.strategy import Int64
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = ["ALL", "count_blocks", "span_of", "worst_count"]
 
@@ -65,8 +71,6 @@ def count_blocks(
         >>> count_blocks((1, 3, 9), 0, np.array([8]), signed=True, opened=False)
         array([4])
     """
-    _kernels = kernels("tidegauge.strategies.blocks")
-
     out = np.empty(len(steps), np.int64)
     numbers = np.ascontiguousarray(steps, np.int64)
     _kernels.count_blocks(numbers, span, np.array(levels, np.int64), signed, opened, out)
@@ -104,8 +108,6 @@ def worst_count(
     last = min(horizon, span + useful[-1] - 1)
     if last <= span:
         return worst
-    _kernels = kernels("tidegauge.strategies.blocks")
-
     length = last - span + 1
     stride = next(n for n in range(1 + length * 5 // 8, 2 * length + 2) if gcd(n, length) == 1)
     sizes, mode = np.array(useful, np.int64), signed + (signed and opened)

@@ -9,9 +9,7 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.compiled import kernels
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import study
 from tidegauge.strategies.blocks.decoding import (
     decode_rows,
     init_decoding,
@@ -19,6 +17,7 @@ from tidegauge.strategies.blocks.decoding import (
     view_terms,
     view_worst,
 )
+from tidegauge.strategies.blocks.encoding import encode_rows
 from tidegauge.strategies.blocks.levels import (
     check_end,
     check_totals,
@@ -26,11 +25,9 @@ from tidegauge.strategies.blocks.levels import (
     largest_total,
     power_levels,
     row_coordinates,
-    row_count,
     sensitivity,
-    sizes,
 )
-from tidegauge.strategies.decay import Decay, Step
+from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import Float64, Int64, Norm, State, Strategy
 
 __all__ = ["Blocks"]
@@ -76,6 +73,7 @@ class Blocks(Strategy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
+        object.__setattr__(self, "lattice_bits", int(self.lattice_bits))
 
     @staticmethod
     def base(base: int, horizon: int, lattice_bits: int = 0) -> Blocks:
@@ -122,30 +120,27 @@ class Blocks(Strategy):
             InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
             StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
         """
-        _kernels = kernels("tidegauge.strategies.blocks")
-
-        cells = state["open_sums"].shape[1]
-        check_totals(x, cells)
+        check_totals(x, state["open_sums"].shape[1])
         check_end(self.levels, first + len(x))
-        steps = len(x)
-        out = np.empty((row_count(self.levels, 0, first, steps), cells), np.int64)
-        history = np.empty((0, cells), np.int64)
-        _kernels.encode(
+        return encode_rows(
             state["open_sums"],
-            history,
+            np.empty((0, x.shape[1]), np.int64),
             x,
             first,
-            sizes(self.levels),
+            self.levels,
             self.largest_total,
-            1 << self.lattice_bits,
+            self.lattice_bits,
             _NO_VIEWS,
-            out,
         )
-        return out
 
     def coordinates(self, first: int, steps: int) -> Int64:
         """The block of level l that ends with step s (from 0) has the number ``64 s + l``."""
         return row_coordinates(self.levels, 0, first, steps)
+
+    @property
+    def drawn_places(self) -> int:
+        """One a level: every row."""
+        return len(self.levels)
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """Running sums of the completed blocks of each level, and the filters' states."""
@@ -172,15 +167,3 @@ class Blocks(Strategy):
         """A sum of blocks: one weight, as often as there are blocks."""
         weights, counts = view_terms(self.levels, view, step, self.signed, False)
         return weights * 0.5**self.lattice_bits, counts
-
-    def matrices(self, steps: int) -> tuple[Float64, Float64]:
-        """``(C, C^+)``: the blocks' indicators, and the rows of the single steps."""
-        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
-
-    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
-        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
-        return study.max_error(self, view, steps, norm)
-
-    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L2) -> float:
-        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
-        return study.mean_squared_error(self, view, steps, norm)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
+from tidegauge.strategies import study
 from tidegauge.strategies.blocks.combinations import count_blocks, span_of, worst_count
 from tidegauge.strategies.blocks.levels import row_coordinates, sizes
 from tidegauge.strategies.blocks.rings import grow, init_rings
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.filters import decode_views, init_decoder
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
-from tidegauge.strategies.views import decode_views, init_decoder
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms", "view_worst"]
 
@@ -66,8 +72,6 @@ def decode_rows(
         unit: The lattice step in grains.
         out: Shape (views, steps, cells); in grains.
     """
-    _kernels = kernels("tidegauge.strategies.blocks")
-
     steps = out.shape[1]
     grow(state, levels, first, steps, opened=False)
     _kernels.decode(
@@ -100,7 +104,7 @@ def view_gain(
     """Sum of the squared weights that a view gives to draws of noise, at each of ``steps``."""
     span = span_of(view)
     if span is None:
-        return Identity(0).variance_gain(view, steps)
+        return study.energy(view, steps)
     return count_blocks(levels, span, steps, signed, opened).astype(np.float64)
 
 
@@ -110,7 +114,7 @@ def view_worst(
     """The largest of ``view_gain`` up to the horizon; of a decay that is no sum, the limit."""
     span = span_of(view)
     if span is None:
-        return Identity(0).worst_variance_gain(view, horizon)
+        return study.worst_energy(view, horizon)
     return float(worst_count(levels, span, horizon, signed, opened))
 
 
@@ -120,5 +124,5 @@ def view_terms(
     """The weights that a view gives to draws of noise at ``step``, and how often each occurs."""
     span = span_of(view)
     if span is None:
-        return Identity(0).noise_terms(view, step)
+        return study.noise_groups(lambda steps: study.energy(view, steps), step)
     return np.ones(1), count_blocks(levels, span, np.array([step]), signed, opened)

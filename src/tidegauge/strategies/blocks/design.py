@@ -8,18 +8,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import InvalidParameter
+from tidegauge.strategies import study
 from tidegauge.strategies.blocks.combinations import span_of, worst_count
 from tidegauge.strategies.blocks.completed import Blocks
 from tidegauge.strategies.blocks.opened import OpenBlocks
 from tidegauge.strategies.decay import Decay, Running, Window
-from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Norm
+from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS
 
-__all__ = ["UNKNOWN_HORIZON", "best_levels"]
-
-UNKNOWN_HORIZON = 1 << 20
-"""Steps that a design without a horizon is made for; its guarantee holds beyond them."""
+__all__ = ["best_levels"]
 
 _RATIOS = range(2, 34)
 _MIXED_RATIOS = (3, 4, 5, 7, 8, 9, 11, 13, 15, 17, 19, 23)
@@ -28,13 +25,11 @@ _MIXED_RATIOS = (3, 4, 5, 7, 8, 9, 11, 13, 15, 17, 19, 23)
 def best_levels(
     views: Sequence[Decay],
     bounds: Sequence[float],
-    horizon: int | None = None,
+    horizon: int,
     *,
-    signed: bool = True,
     opened: bool = True,
-    norm: Norm = Norm.L1,
 ) -> Blocks | OpenBlocks:
-    """Return the blocks whose worst std over the bound, over all views, is least.
+    """Return the blocks under Laplace noise whose worst std over the bound, of all views, is least.
 
     Tried are levels ``1, a, a b, a b^2, ...`` for ratios 2 to 33 (a = b or one further level) and
     a grid of mixed ones; among equals the first, which has the fewest levels.
@@ -42,14 +37,12 @@ def best_levels(
     Args:
         views: What is asked; sums are planned where ``opened``.
         bounds: For each view the std it is judged against, in any common unit; positive.
-        horizon: Steps to design for; None: 2^20. The guarantee holds for ever.
-        signed: Blocks may be subtracted.
+        horizon: Steps to design for. The guarantee holds for ever.
         opened: Noise of open blocks may be used: an :class:`OpenBlocks` where it helps.
-        norm: L1 for Laplace noise, L2 for Gaussian noise.
 
     Raises:
-        InvalidParameter: Views and bounds do not match, or a bound is not positive.
-        UnsupportedCombination: Open blocks without signs or under L2.
+        InvalidParameter: Views and bounds do not match, a bound is not positive, or the horizon
+            is out of range.
 
     Cost: below a second.
 
@@ -57,9 +50,14 @@ def best_levels(
         >>> best_levels([Running()], [1.0], 1 << 16).levels
         (1, 18, 324, 5832)
     """
-    horizon = UNKNOWN_HORIZON if horizon is None else horizon
-    integer("horizon", horizon, low=1, high=1 << 38)
-    _check(views, bounds, signed, opened, norm)
+    why = "Blocks are designed for a number of steps. Give the length of the stream."
+    integer("horizon", horizon, low=1, high=MOST_STEPS, why=why)
+    if not views or len(views) != len(bounds) or not all(0 < b < math.inf for b in bounds):
+        raise InvalidParameter(
+            f"Expected a positive bound for each of at least one view, got {len(views)} views and "
+            f"bounds {shown(tuple(bounds))}. A design is judged by std over bound. Give for each "
+            "view the std it is compared with."
+        )
     demands = list(dict.fromkeys(zip(views, (float(bound) for bound in bounds), strict=True)))
     fixed = _filters_worst(demands, horizon)
     sums = [(span, bound) for view, bound in demands if (span := span_of(view)) is not None]
@@ -75,31 +73,15 @@ def best_levels(
     for candidate in _candidates(horizon):
         if len(candidate) > room:
             break
-        cost = len(candidate) if norm is Norm.L1 else math.sqrt(len(candidate))
+        cost = len(candidate)
         if cost * fixed < best:
-            worst = _sums_worst(candidate, sums, horizon, signed, opened, best / cost)
+            worst = _sums_worst(candidate, sums, horizon, opened, best / cost)
             ratio = cost * max(fixed, worst)
             if ratio < best * (1 - 1e-12):
                 best, levels = ratio, candidate
     if opened and len(levels) > 1:
         return OpenBlocks(levels, planned)
-    return Blocks(levels, signed)
-
-
-def _check(
-    views: Sequence[Decay], bounds: Sequence[float], signed: bool, opened: bool, norm: Norm
-) -> None:
-    if not views or len(views) != len(bounds) or not all(0 < b < math.inf for b in bounds):
-        raise InvalidParameter(
-            f"Expected a positive bound for each of at least one view, got {len(views)} views and "
-            f"bounds {shown(tuple(bounds))}. A design is judged by std over bound."
-        )
-    if opened and (norm is Norm.L2 or not signed):
-        raise UnsupportedCombination(
-            f"Expected signed blocks and Norm.L1 with opened=True, got signed={signed}, {norm}. "
-            "Open blocks are private under Laplace noise only, and of no use without "
-            "subtraction. Set opened=False."
-        )
+    return Blocks(levels)
 
 
 def _filters_worst(demands: list[tuple[Decay, float]], horizon: int) -> float:
@@ -107,10 +89,7 @@ def _filters_worst(demands: list[tuple[Decay, float]], horizon: int) -> float:
     last = np.array([horizon])
     filters = [(view, bound) for view, bound in demands if span_of(view) is None]
     return max(
-        (
-            math.sqrt(float(Identity(0).variance_gain(view, last)[0])) / bound
-            for view, bound in filters
-        ),
+        (math.sqrt(float(study.energy(view, last)[0])) / bound for view, bound in filters),
         default=0.0,
     )
 
@@ -119,7 +98,6 @@ def _sums_worst(
     levels: tuple[int, ...],
     sums: list[tuple[int, float]],
     horizon: int,
-    signed: bool,
     opened: bool,
     enough: float,
 ) -> float:
@@ -127,7 +105,7 @@ def _sums_worst(
     worst = 0.0
     for span, bound in sorted(sums):  # the running sum first: its count needs no enumeration
         most = math.ceil((enough * bound) ** 2) if enough < math.inf else 1 << 60
-        count = worst_count(levels, span, horizon, signed, opened and span != 1, most)
+        count = worst_count(levels, span, horizon, True, opened and span != 1, most)
         worst = max(worst, math.sqrt(count) / bound)
         if worst > enough:
             break

@@ -11,8 +11,8 @@ import numpy as np
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Contributions, Neighbors
-from tidegauge.strategies.fixed_point import sqrt_up
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS, Int64, Norm
 
 __all__ = [
@@ -45,8 +45,18 @@ def checked_levels(levels: Sequence[int], lattice_bits: int = 0) -> tuple[int, .
             f"Expected levels to be block sizes such as (1, 16, 256), got {shown(levels)}. "
             "There is nothing to measure. Name at least one size."
         )
-    integer("number of levels", len(levels), low=1, high=COORDINATES_PER_STEP)
-    sizes = tuple(integer("a level", size, low=1, high=MOST_STEPS) for size in levels)
+    integer(
+        "number of levels",
+        len(levels),
+        low=1,
+        high=COORDINATES_PER_STEP,
+        why="Each is a row of a step, with a number of its own. Use larger ratios.",
+    )
+    why = "A level is a number of steps. Use sizes such as (1, 16, 256)."
+    sizes = tuple(
+        integer(f"levels[{place}]", size, low=1, high=MOST_STEPS, why=why)
+        for place, size in enumerate(levels)
+    )
     nested = all(b % a == 0 and b > a for a, b in pairwise(sizes))
     if sizes[0] != 1 or not nested:
         raise InvalidParameter(
@@ -54,7 +64,8 @@ def checked_levels(levels: Sequence[int], lattice_bits: int = 0) -> tuple[int, .
             f"{shown(sizes)}. A step would lie in no block, or in two of one level. Use sizes "
             "such as (1, 16, 256)."
         )
-    integer("lattice_bits", lattice_bits, low=0, high=40)
+    why = "Rows are 64-bit integers. Measure in other grains."
+    integer("lattice_bits", lattice_bits, low=0, high=40, why=why)
     if sizes[-1] << lattice_bits > 1 << _RANGE_BITS:
         raise InvalidParameter(
             f"Expected a last level of at most 2**{_RANGE_BITS - lattice_bits} steps, got "
@@ -74,8 +85,10 @@ def power_levels(base: int, horizon: int) -> tuple[int, ...]:
         >>> power_levels(10, 1000)
         (1, 10, 100, 1000)
     """
-    integer("base", base, low=2, high=MOST_STEPS)
-    integer("horizon", horizon, low=1, high=MOST_STEPS)
+    why = "Every level is so many blocks of the one before. Use 2 for the binary mechanism."
+    integer("base", base, low=2, high=MOST_STEPS, why=why)
+    why = "The number of levels follows from it. Give the length of the stream."
+    integer("horizon", horizon, low=1, high=MOST_STEPS, why=why)
     sizes = [1]
     while sizes[-1] * base <= horizon:
         sizes.append(sizes[-1] * base)

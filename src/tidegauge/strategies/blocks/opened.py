@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import study
 from tidegauge.strategies.blocks.combinations import ALL
 from tidegauge.strategies.blocks.decoding import (
     decode_rows,
@@ -23,6 +22,7 @@ from tidegauge.strategies.blocks.decoding import (
     view_terms,
     view_worst,
 )
+from tidegauge.strategies.blocks.encoding import encode_rows
 from tidegauge.strategies.blocks.levels import (
     check_end,
     check_totals,
@@ -34,7 +34,7 @@ from tidegauge.strategies.blocks.levels import (
     sizes,
 )
 from tidegauge.strategies.blocks.rings import grow, init_rings, moved
-from tidegauge.strategies.decay import Decay, Running, Step, Window
+from tidegauge.strategies.decay import Decay, Running, Window
 from tidegauge.strategies.strategy import (
     COORDINATES_PER_STEP,
     Float64,
@@ -43,6 +43,11 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
 )
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = ["OpenBlocks"]
 
@@ -95,6 +100,7 @@ class OpenBlocks(Strategy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
+        object.__setattr__(self, "lattice_bits", int(self.lattice_bits))
         object.__setattr__(self, "views", tuple(self.views))
         if not all(isinstance(view, Running | Window) for view in self.views):
             raise InvalidParameter(
@@ -111,6 +117,7 @@ class OpenBlocks(Strategy):
             len(self.levels) + len(self.views),
             low=2,
             high=COORDINATES_PER_STEP,
+            why="Each is a row of a step, with a number of its own. Use fewer levels or views.",
         )
 
     @property
@@ -174,28 +181,22 @@ class OpenBlocks(Strategy):
             InvalidInput: ``x`` is not int64 of shape (steps, cells); the state is as it was.
             StreamEnded: Blocks would reach beyond step 2^38; the state is as it was.
         """
-        _kernels = kernels("tidegauge.strategies.blocks")
-
-        cells = state["open_sums"].shape[1]
-        check_totals(x, cells)
-        check_end(self.levels, first + len(x))
-        steps = len(x)
-        if len(state["history"]) <= min(max(self._spans), first + steps):
-            slots = 1 + min(max(self._spans), 1 << (first + steps - 1).bit_length())
+        check_totals(x, state["open_sums"].shape[1])
+        end = first + len(x)
+        check_end(self.levels, end)
+        if len(state["history"]) <= min(max(self._spans), end):
+            slots = 1 + min(max(self._spans), 1 << (end - 1).bit_length())
             state["history"] = moved(state["history"], slots, first)
-        out = np.empty((row_count(self.levels, len(self.views), first, steps), cells), np.int64)
-        _kernels.encode(
+        return encode_rows(
             state["open_sums"],
             state["history"],
             x,
             first,
-            sizes(self.levels),
+            self.levels,
             self.largest_total,
-            1 << self.lattice_bits,
+            self.lattice_bits,
             self._span_array,
-            out,
         )
-        return out
 
     def coordinates(self, first: int, steps: int) -> Int64:
         """``64 step + level`` for a block, ``64 step + levels + view`` for a planned view.
@@ -243,8 +244,6 @@ class OpenBlocks(Strategy):
         Returns:
             Shape (rows, cells), C-contiguous, in lattice units; the caller's.
         """
-        _kernels = kernels("tidegauge.strategies.blocks")
-
         cells = noise_state["ring"].shape[1]
         draws = (self._draws(first, steps), cells)
         if fresh.dtype != np.int64 or fresh.shape != draws:
@@ -277,6 +276,11 @@ class OpenBlocks(Strategy):
             ]
         )
 
+    @property
+    def drawn_places(self) -> int:
+        """One a level: the blocks' totals; planned views mix the blocks' noise."""
+        return len(self.levels)
+
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """Running sums of the completed blocks of each level, and the filters' states."""
         return init_decoding(self.levels, views, self.views, cells)
@@ -302,17 +306,3 @@ class OpenBlocks(Strategy):
         """A sum of blocks: one weight, as often as there are blocks."""
         weights, counts = view_terms(self.levels, view, step, True, view in self.views)
         return weights * 0.5**self.lattice_bits, counts
-
-    def matrices(self, steps: int) -> tuple[Float64, Float64]:
-        """``(R, R^+)``: totals of the blocks up to ``steps`` (the noise's own rows), the steps'."""
-        blocks = self.coordinates(0, steps) % COORDINATES_PER_STEP < len(self.levels)
-        C, plus = study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
-        return C[blocks], plus[:, blocks]
-
-    def max_error(self, view: Decay, steps: int, norm: Norm = Norm.L1) -> float:
-        """The largest std over ``steps`` steps, one event of one grain, mu or epsilon 1."""
-        return study.max_error(self, view, steps, norm)
-
-    def mean_squared_error(self, view: Decay, steps: int, norm: Norm = Norm.L1) -> float:
-        """The mean variance over ``steps`` steps, one event of one grain, mu or epsilon 1."""
-        return study.mean_squared_error(self, view, steps, norm)

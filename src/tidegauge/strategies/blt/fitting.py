@@ -8,7 +8,7 @@ a fit is made once.
 
 Method: Dvijotham, McMahan, Pillutla, Steinke and Thakurta, Efficient and near-optimal noise
 generation for streaming differential privacy (2404.16706), for the class of C; the set of views,
-its closed forms and the start are ours (see :mod:`tidegauge.strategies.search`).
+its closed forms and the start are ours (see :mod:`tidegauge.strategies.blt.search`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.strategies.blt.buffers import UNIT, checked_buffers
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
+from tidegauge.strategies.blt.search import (
+    Demands,
+    Solution,
+    geometric_start,
+    interlaced,
+    residues,
+    solve,
+)
+from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
+from tidegauge.strategies.blt.variance import variance_gain, variance_limit
 from tidegauge.strategies.bounds import lower_bound, worst_step
 from tidegauge.strategies.decay import (
     Custom,
@@ -33,29 +45,18 @@ from tidegauge.strategies.decay import (
     Running,
     Window,
 )
-from tidegauge.strategies.error import variance_gain, variance_limit, zeros
-from tidegauge.strategies.horizon import SHIPPED, UNKNOWN_HORIZON
-from tidegauge.strategies.norms import UNIT, column_norm_squared
-from tidegauge.strategies.search import (
-    Demands,
-    Solution,
-    geometric_start,
-    interlaced,
-    residues,
-    solve,
-)
+from tidegauge.strategies.strategy import MOST_STEPS
 
 __all__ = ["Fit", "fit"]
 
 Float64 = NDArray[np.float64]
 
 _WORTH = math.log(1.005)  # what one more buffer has to gain
-_MOST_BUFFERS = 8
-_USUAL_BUFFERS = 7
-_MOST_STEPS = 1 << 40
+_MOST_BUFFERS = 7  # of 8; the eighth would pay only beyond 2^30 steps
 _MOST_VIEWS = 1 << 12
 
 
+@final
 @dataclass(frozen=True)
 class Fit:
     """A fitted C and what it gives to the views that it was fitted for.
@@ -85,6 +86,7 @@ class Fit:
         return tuple(r * b for r, b in zip(self.ratios, self.bounds, strict=True))
 
 
+@final
 @dataclass(frozen=True)
 class _Target:
     """A view read at one step; None: in the limit."""
@@ -99,7 +101,6 @@ def fit(
     horizon: int | None = None,
     *,
     importance: Sequence[float] | None = None,
-    most_buffers: int = _USUAL_BUFFERS,
 ) -> Fit:
     r"""Return the C that serves all views as evenly, relative to their lower bounds, as can be.
 
@@ -109,8 +110,6 @@ def fit(
             2^10, 2^14, 2^17, 2^20 and 2^24 steps. It does not touch the guarantee.
         importance: One positive number a view; a view of importance 2 has its ratio counted
             twice. Default: all 1.
-        most_buffers: Largest number of buffers, 1 to 8. The eighth pays only
-            beyond 2^30 steps.
 
     Returns:
         The integers that define C, with ratios and bounds computed from them.
@@ -130,19 +129,19 @@ def fit(
     """
     asked = _checked_views(views)
     if horizon is not None:
-        integer("horizon", horizon, low=1, high=_MOST_STEPS, why="It is a number of steps.")
-    integer("most_buffers", most_buffers, low=1, high=_MOST_BUFFERS)
+        why = "Accuracy is designed for it. Give the length of the stream, in steps."
+        integer("horizon", horizon, low=1, high=MOST_STEPS, why=why)
     shares = _checked_importance(importance, len(asked))
     targets = [_targets(view, horizon) for view in asked]
     shipped = SHIPPED.get(frozenset(asked))
-    if horizon is None and shipped and importance is None and len(shipped[0]) <= most_buffers:
+    if horizon is None and shipped and importance is None:
         gaps, weights = shipped
     else:
         merged: dict[_Target, float] = {}
         for group, share in zip(targets, shares, strict=True):
             for target in group:
                 merged[target] = max(share, merged.get(target, 0.0))
-        gaps, weights = _rounded(_grow(list(merged), list(merged.values()), most_buffers))
+        gaps, weights = _rounded(_grow(list(merged), list(merged.values())))
     judged = [_judge(gaps, weights, group) for group in targets]
     return Fit(gaps, weights, asked, tuple(r for r, _ in judged), tuple(b for _, b in judged))
 
@@ -171,12 +170,13 @@ def _checked_importance(importance: Sequence[float] | None, views: int) -> list[
             f"Expected one importance a view, got {len(importance)} for {views} views. "
             "They are matched by position. Give one number for each."
         )
-    return [float(exact(f"importance[{v}]", i, above=0)) for v, i in enumerate(importance)]
+    why = "The view's ratio counts that many times. Leave a view out if it does not matter."
+    return [float(exact(f"importance[{v}]", i, above=0, why=why)) for v, i in enumerate(importance)]
 
 
 def _targets(view: Decay, horizon: int | None) -> tuple[_Target, ...]:
     if isinstance(view, Running) and horizon is None:
-        return tuple(_Target(view, t, lower_bound(view, t)) for t in UNKNOWN_HORIZON)
+        return tuple(_Target(view, t, lower_bound(view, t)) for t in SPREAD_OF_HORIZONS)
     return (_Target(view, worst_step(view, horizon), lower_bound(view, horizon)),)
 
 
@@ -184,7 +184,7 @@ def _judge(
     gaps: tuple[int, ...], weights: tuple[int, ...], targets: Sequence[_Target]
 ) -> tuple[float, float]:
     """Return the worst ratio over the targets of one view, and the bound there (ties: the last)."""
-    column = float(column_norm_squared(gaps, weights))
+    column = float(pattern_gain_squared(gaps, weights, events=1, separation=0))
     judged = []
     for target in targets:
         if target.step is None:
@@ -195,12 +195,12 @@ def _judge(
     return max(judged, key=lambda entry: (round(entry[0], 3), entry[1]))
 
 
-def _grow(targets: list[_Target], shares: list[float], most: int) -> Solution:
+def _grow(targets: list[_Target], shares: list[float]) -> Solution:
     """Add buffers while one more gains at least 0.5 %."""
     demands = _demands(targets, shares)
     memory = max(4.0, *(_memory(target) for target in targets))
     best = Solution(np.zeros(0), math.inf)
-    for buffers in range(1, most + 1):
+    for buffers in range(1, _MOST_BUFFERS + 1):
         tried = [
             solve(demands, geometric_start(buffers, memory, top, low))
             for top, low in ((0.0, 1.0), (2.0, 0.5))
@@ -239,17 +239,17 @@ def _demands(targets: list[_Target], shares: list[float]) -> Demands:
     poles: list[tuple[Float64, Float64, float]] = []
     finite: list[tuple[Float64, float]] = []
     for target, share in zip(targets, shares, strict=True):
-        level = math.log(target.bound / share)
+        log_bound = math.log(target.bound / share)
         decay = target.decay
         if target.step is not None:
-            running.append((float(target.step), level))
+            running.append((float(target.step), log_bound))
         elif isinstance(decay, Window):
-            windows.append((float(decay.steps), level))
+            windows.append((float(decay.steps), log_bound))
         elif isinstance(decay, Exponential | Polynomial):
-            poles.append((*_shares_of_power(*decay.poles), level))
+            poles.append((*_shares_of_power(*decay.poles), log_bound))
         else:
             assert isinstance(decay, FiniteDecay), "a running sum has a last step"
-            finite.append((_autocorrelation(decay.taps), level))
+            finite.append((_autocorrelation(decay.taps), log_bound))
     lengths = [len(gaps) for gaps, _, _ in poles]
     return Demands(
         running=np.array([steps for steps, _ in running]),
@@ -279,6 +279,4 @@ def _rounded(solution: Solution) -> tuple[tuple[int, ...], tuple[int, ...]]:
     gaps = tuple(max(1, round(float(g) * UNIT)) for g in poles)
     weights = tuple(max(1, round(float(w) * UNIT)) for w in residues(poles, ends))
     assert math.isfinite(solution.worst), "the geometric start is feasible"
-    assert all(a < b for a, b in pairwise(gaps)), "poles are apart"
-    zeros(gaps, weights)  # refuses what is not interlaced
-    return gaps, weights
+    return checked_buffers(gaps, weights)

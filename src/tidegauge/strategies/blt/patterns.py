@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tidegauge.strategies.fixed_point import UNIT
+from tidegauge.strategies.blt.buffers import UNIT
 
 __all__ = ["pattern_gain_squared"]
 

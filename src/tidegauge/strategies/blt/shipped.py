@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tidegauge.strategies.decay import Decay, Running, Step
 
-__all__ = ["SHIPPED", "UNKNOWN_HORIZON"]
+__all__ = ["SHIPPED", "SPREAD_OF_HORIZONS"]
 
-UNKNOWN_HORIZON = (1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24)
+SPREAD_OF_HORIZONS = (1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24)
 """Steps at which a running sum is read where no horizon is given."""
 
 SHIPPED: dict[frozenset[Decay], tuple[tuple[int, ...], tuple[int, ...]]] = {

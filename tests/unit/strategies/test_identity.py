@@ -2,6 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from twins.cases import ADD, ONE
 
 from tidegauge.errors import (
     InvalidInput,
@@ -9,7 +10,7 @@ from tidegauge.errors import (
     StreamEnded,
     UnsupportedCombination,
 )
-from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
+from tidegauge.privacy.unit import Contributions, Event, Neighbors
 from tidegauge.strategies.decay import (
     Custom,
     Exponential,
@@ -20,8 +21,6 @@ from tidegauge.strategies.decay import (
 )
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Norm
-
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 
 
 @pytest.mark.parametrize("bits", [-1, 41, 0.5, "1", None, True])
@@ -34,7 +33,7 @@ def test_l1_belongs_to_whole_grains():
     assert frozenset(Norm) == Identity(0).norms
     assert frozenset({Norm.L2}) == Identity(1).norms
     with pytest.raises(UnsupportedCombination, match="Expected lattice_bits=0 under L1"):
-        Identity(1).sensitivity(Norm.L1, Neighbors(Event(), ADD, 0, 1, 1, 1))
+        Identity(1).sensitivity(Norm.L1, ONE)
 
 
 @pytest.mark.parametrize(

@@ -17,20 +17,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput
 from tidegauge.strategies.strategy import Int64, State, UInt64
 
-__all__ = ["UNIT", "encode", "init_encoder", "largest_total", "rounding_error", "sqrt_up"]
+if TYPE_CHECKING:
+    from tidegauge.strategies.blt import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blt._kernels")
 
-UNIT = 1 << 64
-"""Gaps, weights and states are integers over this."""
+__all__ = ["encode", "init_encoder", "largest_total", "rounding_error"]
 
 _SPACE = 1 << 62  # of 2^63: the upper half of int64 belongs to the noise
-_ROOT_BITS = 96
 
 
 def rounding_error(gaps: Sequence[int], lattice_bits: int) -> Fraction:
@@ -60,22 +62,6 @@ def largest_total(absolute_gain: Fraction, gaps: Sequence[int], lattice_bits: in
     return max(0, math.floor(room / absolute_gain))
 
 
-def sqrt_up(value: Fraction) -> Fraction:
-    """Return a rational at least the square root, too large by less than 2^-64 of it.
-
-    Examples:
-        >>> sqrt_up(Fraction(9, 4))
-        Fraction(3, 2)
-    """
-    if value == 0:
-        return Fraction(0)
-    magnitude = value.numerator.bit_length() - value.denominator.bit_length()
-    bits = _ROOT_BITS + max(0, -magnitude)
-    scaled = -((-value.numerator << 2 * bits) // value.denominator)
-    root = math.isqrt(scaled)
-    return Fraction(root if root * root == scaled else root + 1, 1 << bits)
-
-
 def init_encoder(buffers: int, cells: int) -> State:
     """The states before the first step: halves of 128-bit integers, shape (cells, buffers, 2)."""
     return {"encoder": np.zeros((cells, buffers, 2), dtype=np.uint64)}
@@ -92,8 +78,6 @@ def encode(
     Raises:
         InvalidInput: The array is not int64, C-contiguous, (steps, cells) of this state.
     """
-    _kernels = kernels("tidegauge.strategies")
-
     states = state["encoder"]
     if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != len(states) or not x.flags.c_contiguous:
         raise InvalidInput(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ _APART = 1e-3  # least distance of neighbours
 _TINY = 1e-30  # complex step
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Demands:
     """The views of a fit in the forms that the closed forms below take.
@@ -92,6 +93,7 @@ def _quadratic(vector: Array, matrix: Array) -> Array:
     return np.asarray((vector[..., :, None] * vector[..., None, :] * matrix).sum(axis=(-1, -2)))
 
 
+@final
 class _Norms:
     """Squared norms of C and of (view / C), batched over the leading axes."""
 
@@ -146,6 +148,7 @@ class _Norms:
         return np.asarray(r[0] * self.power[..., 0] + 2 * (self.lagged * lagged).sum(axis=-1))
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Logits of a local optimum, and log of the worst ratio there."""
@@ -200,6 +203,7 @@ def solve(demands: Demands, start: Float64) -> Solution:
     return Solution(logits, worst if usable else math.inf)
 
 
+@final
 class _Rise:
     """Log ratios and their derivatives by complex step; the last point is remembered."""
 

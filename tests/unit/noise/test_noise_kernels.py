@@ -1,15 +1,15 @@
 """Each compiled kernel against its plain-Python twin: equal results, lane by lane."""
 
-import noise_twins as twins
 import numpy as np
 import pytest
+from twins import noise as twins
 
 from tidegauge.noise import _kernels
 
 
 def random_words(law, n, seed):
     rng = np.random.default_rng(seed)
-    return rng.integers(0, 1 << 64, (n, 2 * law.blocks), dtype=np.uint64)
+    return rng.integers(0, 1 << 64, (n, 2 * law.words_each), dtype=np.uint64)
 
 
 @pytest.mark.parametrize("law", twins.LAWS, ids=str)
@@ -21,7 +21,7 @@ def test_kernel_equals_its_plain_twin_on_random_words(law):
 @pytest.mark.parametrize("law", twins.LAWS, ids=str)
 def test_kernel_equals_its_plain_twin_on_extreme_words(law):
     edges = np.array([0, 1, 1 << 23, (1 << 24) - 1, 1 << 63, (1 << 64) - 1], dtype=np.uint64)
-    shape = 2 * law.blocks
+    shape = 2 * law.words_each
     words = np.random.default_rng(2).choice(edges, (300, shape))
     assert twins.attempt(law, words) == twins.kernel_attempt(law, words)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,15 +10,17 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.checks import integer, shown
+from tidegauge.checks import integer
 from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies import error, fixed_point, study
-from tidegauge.strategies import views as filters
+from tidegauge.strategies import filters, study
+from tidegauge.strategies.blt import fixed_point, variance
+from tidegauge.strategies.blt.buffers import UNIT, checked_buffers
+from tidegauge.strategies.blt.fixed_point import rounding_error
+from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.bounds import worst_step
-from tidegauge.strategies.decay import Decay, Step
-from tidegauge.strategies.fixed_point import UNIT, rounding_error, sqrt_up
-from tidegauge.strategies.patterns import pattern_gain_squared
+from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import (
     MOST_STEPS,
     Float64,
@@ -33,9 +34,9 @@ from tidegauge.strategies.strategy import (
 
 __all__ = ["Blt"]
 
-_MOST_BUFFERS = 8
-_CHARGED = (1, 1 << 40)
+_CHARGED = (1, MOST_STEPS)
 _LATTICE = (-20, 40)
+_MOST_COEFFICIENTS = 1 << 28
 
 
 @final
@@ -60,8 +61,8 @@ class Blt(Strategy):
         weights: Integers w_j over 2^64, positive, with sum_j w_j / (2^64 - g_j) < 1, so that c
             falls and the decoder is stable.
         lattice_bits: Coordinates lie on the lattice 2^-lattice_bits grains; -20 to 40.
-        charged_steps: Steps whose roundings the sensitivity counts; up to 2^40, of which at most
-            2^38 can be run. With h = 2^-30 grains, that many cost 0.05 % of an event of one grain.
+        charged_steps: Steps whose roundings the sensitivity counts, and the last that can be run;
+            at most 2^38. With h = 2^-30 grains, that many cost 0.05 % of an event of one grain.
 
     Raises:
         InvalidParameter: A number is out of range, or the lattice leaves no room for totals.
@@ -87,45 +88,20 @@ class Blt(Strategy):
     charged_steps: int = _CHARGED[1]
 
     def __post_init__(self) -> None:
-        for name in ("gaps", "weights"):
-            given = getattr(self, name)
-            if not isinstance(given, tuple) or not 1 <= len(given) <= _MOST_BUFFERS:
-                raise InvalidParameter(
-                    f"Expected {name} to be a tuple of 1 to {_MOST_BUFFERS} integers, got "
-                    f"{shown(given)}. Each is one buffer of the filter. Fit fewer buffers."
-                )
-            why = "Each is an integer over 2^64."
-            numbers = tuple(integer(name, n, low=1, high=UNIT - 1, why=why) for n in given)
-            object.__setattr__(self, name, numbers)
-        self._refuse_if_not_interlaced()
-        for name, (low, high) in (("lattice_bits", _LATTICE), ("charged_steps", _CHARGED)):
-            object.__setattr__(self, name, integer(name, getattr(self, name), low=low, high=high))
+        gaps, weights = checked_buffers(self.gaps, self.weights)
+        object.__setattr__(self, "gaps", gaps)
+        object.__setattr__(self, "weights", weights)
+        for name, (low, high), why in (
+            ("lattice_bits", _LATTICE, "Coordinates are 64-bit integers. Measure in other grains."),
+            ("charged_steps", _CHARGED, "Each one's roundings are paid for. Give the last step."),
+        ):
+            number = integer(name, getattr(self, name), low=low, high=high, why=why)
+            object.__setattr__(self, name, number)
         if self.largest_total < 1:
             raise InvalidParameter(
                 f"Expected a lattice on which a total of 1 fits 62 bits, got lattice_bits="
                 f"{self.lattice_bits} and a filter that sums to {float(self.absolute_gain):.3g}. "
                 "Coordinates would overflow. Use fewer lattice_bits, or larger gaps."
-            )
-
-    def _refuse_if_not_interlaced(self) -> None:
-        """Increasing gaps, positive weights and this sum make c positive and falling."""
-        if len(self.gaps) != len(self.weights):
-            raise InvalidParameter(
-                f"Expected as many weights as gaps, got {len(self.weights)} and {len(self.gaps)}. "
-                "Each buffer has one of each. Give both."
-            )
-        if any(b <= a for a, b in itertools.pairwise(self.gaps)):
-            raise InvalidParameter(
-                "Expected gaps to increase, got two that do not. One filter would have several "
-                "names, and equal buffers are one. Sort them, with their weights."
-            )
-        pairs = zip(self.weights, self.gaps, strict=True)
-        share = sum(Fraction(weight, UNIT - gap) for weight, gap in pairs)
-        if share >= 1:
-            raise InvalidParameter(
-                "Expected weights with sum_j w_j / (2^64 - g_j) < 1, got a sum of "
-                f"{float(share):.6g}. The zeros of the filter would not interlace with its poles. "
-                "Use smaller weights."
             )
 
     @property
@@ -135,8 +111,8 @@ class Blt(Strategy):
 
     @property
     def hard_end(self) -> int:
-        """``charged_steps``, at most 2^38, where the coordinates' numbers end."""
-        return min(self.charged_steps, MOST_STEPS)
+        """``charged_steps``."""
+        return self.charged_steps
 
     @cached_property
     def absolute_gain(self) -> Fraction:
@@ -156,7 +132,7 @@ class Blt(Strategy):
             \qquad N = \text{hard end} \times \text{touched cells}
 
         with :math:`\delta` the L2 norm of one event's change and e of
-        :func:`~tidegauge.strategies.fixed_point.rounding_error`.
+        :func:`~tidegauge.strategies.blt.fixed_point.rounding_error`.
 
         Raises:
             UnsupportedCombination: The norm is L1.
@@ -205,6 +181,11 @@ class Blt(Strategy):
         """One row a step."""
         return step_coordinates(first, steps)
 
+    @property
+    def drawn_places(self) -> int:
+        """1: every row."""
+        return 1
+
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states and those of the views, all zero."""
         return filters.init_decoder(views, cells, len(self.gaps))
@@ -220,43 +201,30 @@ class Blt(Strategy):
         )
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
-        """The squared row norms of B, in closed form (see :mod:`.error`)."""
-        return error.variance_gain(self.gaps, self.weights, view, steps) * 4.0**-self.lattice_bits
+        """The squared row norms of B, in closed form (see :mod:`.variance`)."""
+        gain = variance.variance_gain(self.gaps, self.weights, view, steps)
+        return gain * 4.0**-self.lattice_bits
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
         """The gain grows with the step: the last one, or the limit."""
-        from tidegauge.strategies import error
-
         last = worst_step(view, horizon)
         if last is not None:
             return float(self.variance_gain(view, np.array([last]))[0])
-        limit = error.variance_limit(self.gaps, self.weights, view)
+        limit = variance.variance_limit(self.gaps, self.weights, view)
         return limit * 4.0**-self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The sizes of a row of B; old ones in groups (see ``noise_groups``)."""
         return study.noise_groups(lambda steps: self.variance_gain(view, steps), step)
 
-    def matrices(self, steps: int) -> tuple[Float64, Float64]:
-        """C and its inverse, from impulses through the strategy's own code."""
-        return study.encoder_matrix(self, steps), study.decoder_matrix(self, Step(), steps)
-
     def coefficients(self, n: int) -> Float64:
         """c_0 ... c_(n-1), correctly rounded to a few units in the last place."""
-        integer("n", n, low=1, high=1 << 28)
+        integer("n", n, low=1, high=_MOST_COEFFICIENTS, why="Each is computed. Ask for fewer.")
         gaps, weights = self._floats
         lags = np.arange(n - 1, dtype=np.float64)
         pairs = zip(weights, np.log1p(-gaps), strict=True)
         tail = sum((weight * np.exp(rate * lags) for weight, rate in pairs), np.zeros(n - 1))
         return np.concatenate([np.ones(1), tail])
-
-    def max_error(self, view: Decay, steps: int) -> float:
-        """The largest std over ``steps`` steps, one event of one grain, mu = 1; in grains."""
-        return study.max_error(self, view, steps)
-
-    def mean_squared_error(self, view: Decay, steps: int) -> float:
-        """The mean variance over ``steps`` steps, one event of one grain, mu = 1."""
-        return study.mean_squared_error(self, view, steps)
 
     @cached_property
     def _words(self) -> tuple[UInt64, UInt64]:

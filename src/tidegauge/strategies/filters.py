@@ -19,14 +19,19 @@ Custom                one for each weight                    bounded by the weig
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.compiled import kernels
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput
 from tidegauge.strategies.decay import Custom, Decay, Running, Step, Window
 from tidegauge.strategies.strategy import Float64, Int64, State
+
+if TYPE_CHECKING:
+    from tidegauge.strategies import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies._kernels")
 
 __all__ = ["decode_views", "init_decoder"]
 
@@ -76,8 +81,6 @@ def decode_views(
     Raises:
         InvalidInput: The shapes do not belong together; nothing has changed.
     """
-    _kernels = kernels("tidegauge.strategies")
-
     steps, cells = measured.shape
     if out.shape != (len(views), steps, cells) or state["decoder"].shape[1] != cells:
         raise InvalidInput(
@@ -92,11 +95,10 @@ def decode_views(
         block = increments[: stop - start]
         _kernels.decode(measured[start:stop], state["decoder"], gaps, weights, unit, block)
         for index, view in enumerate(views):
-            _filter(_kernels, state, index, view, block, first + start, out[index, start:stop])
+            _filter(state, index, view, block, first + start, out[index, start:stop])
 
 
 def _filter(
-    compiled: ModuleType,
     state: State,
     index: int,
     view: Decay,
@@ -108,17 +110,17 @@ def _filter(
     if isinstance(view, Step):
         out[...] = increments
     elif isinstance(view, Running):
-        compiled.running(increments, state[f"{index}.sum"], out)
+        _kernels.running(increments, state[f"{index}.sum"], out)
     elif isinstance(view, Window):
         ring = _grown(state, f"{index}.ring", min(view.steps, first + len(increments)), view.steps)
         position = first % view.steps
-        compiled.window(increments, ring, state[f"{index}.sums"], view.steps, position, out)
+        _kernels.window(increments, ring, state[f"{index}.sums"], view.steps, position, out)
     elif isinstance(view, Custom):
         taps = view.taps
-        compiled.finite(increments, state[f"{index}.ring"], taps, first % len(taps), out)
+        _kernels.finite(increments, state[f"{index}.ring"], taps, first % len(taps), out)
     else:
         gaps, weights = view.poles
-        compiled.poles(increments, state[f"{index}.poles"], gaps, weights, out)
+        _kernels.poles(increments, state[f"{index}.poles"], gaps, weights, out)
 
 
 def _grown(state: State, name: str, needed: int, most: int) -> Float64:

@@ -40,8 +40,11 @@ class ForcedWords(Words):
             if forced is not None:
                 outputs[row] = forced
 
-    def buffers(self, blocks):
-        return self._words.buffers(blocks)
+    def check_live(self):
+        self._words.check_live()
+
+    def scratch(self, count):
+        return self._words.scratch(count)
 
     def close(self):
         self._words.close()

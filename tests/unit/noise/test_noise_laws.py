@@ -5,9 +5,9 @@ import math
 from fractions import Fraction
 
 import mpmath
-import noise_twins as twins
 import numpy as np
 import pytest
+from twins import noise as twins
 
 from tidegauge.errors import InvalidParameter, LiveState
 from tidegauge.noise import law as law_module
@@ -83,7 +83,7 @@ def test_every_attempt_takes_the_same_number_of_words(law):
     attempts = {}
     for cell, coordinate, attempt, block in source.filled:
         attempts.setdefault((cell, coordinate, attempt), []).append(block)
-    resolved = [blocks for blocks in attempts.values() if blocks != list(range(law.blocks))]
+    resolved = [blocks for blocks in attempts.values() if blocks != list(range(law.words_each))]
     assert len(resolved) <= 1  # an undecided lane, once in millions
     first = [key for key in attempts if key[2] == 0]
     assert len(first) == 800

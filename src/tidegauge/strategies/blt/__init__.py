@@ -1,0 +1,6 @@
+"""Buffered linear Toeplitz strategies: the filter, its fixed point, its variances and its fit."""
+
+from tidegauge.strategies.blt.blt import Blt
+from tidegauge.strategies.blt.fitting import Fit, fit
+
+__all__ = ["Blt", "Fit", "fit"]

@@ -97,6 +97,7 @@ def plot(
     releases_figure(
         _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
         value_label=label, time_label=unit + apart, caption=_caption(folder), share_y=False,
+        level=opened[0].view.gauge.mechanism.level,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")
 

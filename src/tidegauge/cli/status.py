@@ -31,6 +31,7 @@ def status(terminal: Terminal, store: Path) -> None:
     """
     from tidegauge.engine.status import status_of
     from tidegauge.plan.plan import Plan
+    from tidegauge.plan.promise import odds
 
     seen = status_of(store)
     plan = Plan.from_bytes(seen.plan)
@@ -42,7 +43,7 @@ def status(terminal: Terminal, store: Path) -> None:
     terminal.data(f"Writing: {_owner(seen) or 'nobody'}")
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
-    terminal.data(f"{plan.guarantee.in_words()}\n")
+    terminal.data(f"{odds(plan)}\n")
     charges = [[one.name, repr(one.cost)] for one in plan.ledger.charges]
     terminal.table("Ledger of one release", [Column("gauge"), Column("cost")], charges)
     counts = [[name, f"{count:,}"] for name, count in sorted(seen.counters.items())]

@@ -30,7 +30,7 @@ from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
-__all__ = ["design"]
+__all__ = ["design", "worst_ratio"]
 
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
@@ -51,17 +51,12 @@ def design(request: Request) -> GaugePlan:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
     """
-    horizon = request.horizon or UNKNOWN_HORIZON
-    bounds = [lower_bound(decay, horizon) for _, decay in request.views]
+    bounds = _bounds(request)
     best: tuple[float, Candidate] | None = None
     for strategy, law, cost in _candidates(request, bounds):
-        stds = [
-            sqrt(strategy.worst_variance_gain(decay, horizon)) * law.std
-            for _, decay in request.views
-        ]
+        stds = _worst_stds(request, strategy, law)
         if any(
-            _blurred(std, decay, request)
-            for std, (_, decay) in zip(stds, request.views, strict=True)
+            _blurred(std, decay, request) for std, decay in zip(stds, _decays(request), strict=True)
         ):
             continue
         ratio = max(std / bound for std, bound in zip(stds, bounds, strict=True))
@@ -93,6 +88,33 @@ def design(request: Request) -> GaugePlan:
     )
 
 
+def worst_ratio(request: Request, plan: GaugePlan) -> float:
+    """Return the largest noise_std over its view's lower bound at mu = 1, in events of one grain.
+
+    It compares plans of one request, whatever their noise and their share of the guarantee.
+    """
+    stds = _worst_stds(request, plan.strategy, plan.law)
+    return max(std / bound for std, bound in zip(stds, _bounds(request), strict=True))
+
+
+def _decays(request: Request) -> list[Decay]:
+    """What is designed for: the views and what is anticipated, each once."""
+    decays = [decay for _, decay in request.views]
+    return list(dict.fromkeys([*decays, *request.anticipate]))
+
+
+def _bounds(request: Request) -> list[float]:
+    horizon = request.horizon or UNKNOWN_HORIZON
+    return [lower_bound(decay, horizon) for decay in _decays(request)]
+
+
+def _worst_stds(request: Request, strategy: Strategy, law: Law) -> list[float]:
+    """The std of each decay at its worst step."""
+    horizon = request.horizon or UNKNOWN_HORIZON
+    gains = [strategy.worst_variance_gain(decay, horizon) for decay in _decays(request)]
+    return [sqrt(gain) * law.std for gain in gains]
+
+
 def _blurred(std: float, decay: Decay, request: Request) -> bool:
     """Whether double precision of the largest possible value is not small beside the noise."""
     steps = min(request.horizon or UNKNOWN_HORIZON, UNKNOWN_HORIZON)
@@ -102,22 +124,32 @@ def _blurred(std: float, decay: Decay, request: Request) -> bool:
 
 def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
     """Every proved combination of strategy and noise: all Gaussian, or all pure; never mixed."""
+    for cost in _costs(request):
+        if isinstance(cost, PureCost):
+            yield from _pure(request, cost, bounds)
+        else:
+            found = _gaussian(request, cost)
+            if found is not None:
+                yield found
+
+
+def _costs(request: Request) -> Iterator[Cost]:
+    """What may be spent: the share, or the whole guarantee by noise of each kind."""
+    if request.share is not None:
+        yield request.share
+        return
     ledger = Ledger(request.guarantee)
     if not isinstance(request.guarantee, PureDP):
-        (gaussian_cost,) = ledger.split([1], GaussianCost)
-        found = _gaussian(request, gaussian_cost)
-        if found is not None:
-            yield found
+        yield from ledger.split([1], GaussianCost)
     if isinstance(request.guarantee, PureDP | ApproxDP):
-        (pure,) = ledger.split([1], PureCost)
-        yield from _pure(request, pure, bounds)
+        yield from ledger.split([1], PureCost)
 
 
 def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
     """The fitted correlated noise, on the finest lattice that its integers allow."""
-    if all(isinstance(decay, Step) for _, decay in request.views):
+    decays = _decays(request)
+    if all(isinstance(decay, Step) for decay in decays):
         return _finest(Identity(0), request, cost)
-    decays = list(dict.fromkeys(decay for _, decay in request.views))
     fitted = fit(decays, request.horizon)
     blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0)
     candidate = _finest(blt, request, cost)
@@ -156,7 +188,7 @@ def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
 
 def _pure(request: Request, cost: PureCost, bounds: list[float]) -> Iterator[Candidate]:
     """Noise on each step, and the best blocks, with and without open ones."""
-    decays = [decay for _, decay in request.views]
+    decays = _decays(request)
     strategies: list[Strategy] = [Identity(0)]
     horizon = request.horizon or UNKNOWN_HORIZON
     strategies += [best_levels(decays, bounds, horizon, opened=opened) for opened in (True, False)]

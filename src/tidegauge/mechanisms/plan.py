@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -16,21 +14,24 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.request import cells_of, level_of, steps_of, views_of
+from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
 from tidegauge.noise.gaussian import RoundedGaussian
+from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
-from tidegauge.privacy.costs import Cost
-from tidegauge.privacy.guarantee import Guarantee
+from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
+from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import fact_of, privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import Custom, Decay, Step, Window
+from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.strategy import MOST_STEPS, Float64, Strategy
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
-__all__ = ["GaugePlan"]
+__all__ = ["GaugePlan", "views_read"]
 
 _CHUNK = 256  # steps whose numbers are computed together
 _STRATEGIES: dict[type, str] = {
@@ -192,8 +193,6 @@ class GaugePlan:
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""
-        kind = "rounded Gaussian" if isinstance(self.law, RoundedGaussian) else "discrete Laplace"
-        measured = _STRATEGIES[type(self.strategy)]
         low, high = self.neighbors.low, self.neighbors.high
         declared = {
             "views": ", ".join(name for name, _ in self.views),
@@ -210,7 +209,9 @@ class GaugePlan:
             self.guarantee,
             self.neighbors.unit,
             self.neighbors.relation,
-            gauges={"gauge": f"{kind} noise on every coordinate of {measured}, drawn once."},
+            gauges={
+                "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
+            },
             declared=declared,
             spent=self.charged().total(),
         )
@@ -223,11 +224,102 @@ class GaugePlan:
         for name, value in {**state, "_chunks": {}}.items():
             object.__setattr__(self, name, value)
 
+    def stored(self) -> dict[str, Any]:
+        """Return the whole plan as plain data: integers, text, fractions as ``"n/d"``."""
+        views = [[name, plain(decay)] for name, decay in self.views]
+        level = fraction_text(Fraction(repr(self.level)))
+        return {**self.describe(), "views": views, "level": level}
+
     def describe(self) -> dict[str, Any]:
-        """Return everything that affects privacy as plain data (strings, integers, lists)."""
-        described = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
-        del described["_chunks"], described["views"], described["level"]
-        return described
+        """Return everything but the published views and the level of their intervals."""
+        return {
+            "version": VERSION,
+            "cells": None if self.cells is None else list(self.cells),
+            "scalar": self.scalar,
+            "guarantee": plain(self.guarantee),
+            "cost": plain(self.cost),
+            "neighbors": plain(self.neighbors),
+            "strategy": plain(self.strategy),
+            "law": plain(self.law),
+            "max_per_step": self.max_per_step,
+            "horizon": self.horizon,
+            "end": self.end,
+        }
+
+    @staticmethod
+    def restore(data: Any) -> GaugePlan:
+        """Return the plan that :meth:`stored` wrote, number by number; nothing is fitted.
+
+        Raises:
+            InvalidParameter: Another version wrote it, a name is unknown, a field is missing or
+                left over, or its noise is too small for its cost.
+            BudgetExceeded: Its cost exceeds its guarantee.
+        """
+        reader = Reader(data, "the plan of a gauge")
+        version = reader.integer("version")
+        if version != VERSION:
+            raise InvalidParameter(
+                f"Expected the plan of a gauge in version {VERSION}, got version {version}. "
+                "Its numbers may mean something else. Use the version of tidegauge that wrote it."
+            )
+        views = views_read(reader.items("views"))
+        cells = reader.take("cells")
+        plan = GaugePlan(
+            views=views,
+            cells=None if cells is None else cells_of(cells)[1],
+            scalar=reader.flag("scalar"),
+            guarantee=read_as(reader.take("guarantee"), PureDP, ZCDP, GaussianDP, ApproxDP),
+            cost=read_as(reader.take("cost"), GaussianCost, PureCost),
+            neighbors=read_as(reader.take("neighbors"), Neighbors),
+            strategy=read_as(reader.take("strategy"), *_STRATEGIES),
+            law=read_as(reader.take("law"), RoundedGaussian, DiscreteLaplace),
+            max_per_step=reader.integer("max_per_step"),
+            horizon=reader.optional_integer("horizon"),
+            end=reader.optional_integer("end"),
+            level=level_of(reader.fraction("level")),
+        )
+        reader.done()
+        plan.verify()
+        return plan
+
+    def verify(self) -> None:
+        """Refuse a plan whose noise does not pay for what it claims.
+
+        Raises:
+            InvalidParameter: The noise is smaller than sensitivity over cost, of another kind than
+                the cost, or totals, cells or steps do not fit the strategy.
+            BudgetExceeded: The cost exceeds the guarantee.
+        """
+        gaussian = isinstance(self.law, RoundedGaussian)
+        if gaussian != isinstance(self.cost, GaussianCost):
+            raise _unpaid("noise of the kind that is charged", "another kind")
+        norm = Norm.L2 if gaussian else Norm.L1
+        if norm not in self.strategy.norms:
+            raise _unpaid(f"a strategy that is proved for {norm.value} noise", "one that is not")
+        amount = self.cost.mu if isinstance(self.cost, GaussianCost) else self.cost.epsilon
+        if self.law.scale * amount < self.strategy.sensitivity(norm, self.neighbors):
+            raise _unpaid("a noise scale of sensitivity over cost or more", "a smaller one")
+        if not 1 <= self.max_per_step <= self.strategy.largest_total:
+            raise _unpaid("max_per_step within what the strategy can hold", "more")
+        if self.cells is not None and len(self.cells) != self.neighbors.cells:
+            raise _unpaid("as many names as cells", "another number")
+        if self.scalar and self.neighbors.cells != 1:
+            raise _unpaid("one cell in a scalar gauge", "more")
+        horizon, end = steps_of(self.horizon, self.end)
+        if (horizon, end) != (self.horizon, self.end):
+            raise _unpaid("a horizon within the end", "another")
+        self.charged()
+
+    @property
+    def noise(self) -> str:
+        """The kind of the noise, in words."""
+        gaussian = isinstance(self.law, RoundedGaussian)
+        return "rounded Gaussian" if gaussian else "discrete Laplace"
+
+    @property
+    def measures(self) -> str:
+        """What is measured, in words."""
+        return _STRATEGIES[type(self.strategy)]
 
     @property
     def fingerprint(self) -> str:
@@ -236,18 +328,24 @@ class GaugePlan:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return f"{value.numerator}/{value.denominator}"
-    if is_dataclass(value):
-        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-        return {"is": type(value).__name__, **parts}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, float):
-        return value.hex() if math.isfinite(value) else repr(value)
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return getattr(value, "value", None) or repr(value)
+def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:
+    """Return views that were stored as ``[name, decay]``.
+
+    Raises:
+        InvalidParameter: They are not views, or a name comes twice.
+    """
+    for item in items:
+        if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
+            raise _unpaid("each view as a name and a decay", shown(item))
+    kinds = (Step, Running, Window, Exponential, Polynomial, Custom)
+    views = tuple((name, read_as(decay, *kinds)) for name, decay in items)
+    if len(dict(views)) < len(views):
+        raise _unpaid("each view once", "one twice")
+    return views_of(dict(views))
+
+
+def _unpaid(expected: str, got: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"Expected {expected}, got {got}. The stored numbers were changed: what they claim to "
+        "promise is not what they would give. Use the plan as it was written."
+    )

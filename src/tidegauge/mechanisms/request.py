@@ -9,6 +9,7 @@ from typing import Any
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.costs import Cost
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
@@ -36,6 +37,9 @@ class Request:
         horizon: Steps to design for; None: unknown.
         end: The last step, from 1; None: no end.
         level: Coverage of the intervals.
+        anticipate: Decays to design for as well, which are not published.
+        share: The part of the guarantee that the gauge may spend, which also tells the kind of
+            its noise; None: all of it, by noise of whichever kind is best.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -47,6 +51,8 @@ class Request:
     horizon: int | None
     end: int | None
     level: float
+    anticipate: tuple[Decay, ...] = ()
+    share: Cost | None = None
 
 
 def request_of(
@@ -75,8 +81,8 @@ def request_of(
         >>> request_of(views=[Running()], unit="event", epsilon=1).max_per_step
         1048576
     """
-    checked_views = _views_of(views)
-    number, names, scalar = _cells_of(cells)
+    checked_views = views_of(views)
+    number, names, scalar = cells_of(cells)
     low, high = _change_of(max_change)
     neighbors = Neighbors(
         unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number
@@ -85,7 +91,7 @@ def request_of(
         max_per_step = _EVENTS_PER_STEP * neighbors.largest
     why = "Larger totals are clamped to it. Declare the largest total that can be true."
     max_per_step = integer("max_per_step", max_per_step, low=1, high=_MOST_TOTAL, why=why)
-    horizon, end = _steps_of(horizon, end)
+    horizon, end = steps_of(horizon, end)
     return Request(
         views=checked_views,
         cells=names,
@@ -95,11 +101,11 @@ def request_of(
         max_per_step=max_per_step,
         horizon=horizon,
         end=end,
-        level=_level_of(level),
+        level=level_of(level),
     )
 
 
-def _views_of(views: Any) -> tuple[tuple[str, Decay], ...]:
+def views_of(views: Any) -> tuple[tuple[str, Decay], ...]:
     """Return names and decays from a mapping, or from a sequence of decays that name themselves.
 
     Raises:
@@ -141,7 +147,7 @@ def _views_of(views: Any) -> tuple[tuple[str, Decay], ...]:
     return tuple(pairs)
 
 
-def _cells_of(cells: Any) -> tuple[int, tuple[str, ...] | None, bool]:
+def cells_of(cells: Any) -> tuple[int, tuple[str, ...] | None, bool]:
     """Return (how many cells, their names, whether the gauge is scalar).
 
     Raises:
@@ -185,7 +191,7 @@ def _change_of(max_change: Any) -> tuple[int, int]:
     return low, high
 
 
-def _steps_of(horizon: Any, end: Any) -> tuple[int | None, int | None]:
+def steps_of(horizon: Any, end: Any) -> tuple[int | None, int | None]:
     """Return (horizon, end) in steps; the horizon is the end where only that is given.
 
     Raises:
@@ -201,7 +207,7 @@ def _steps_of(horizon: Any, end: Any) -> tuple[int | None, int | None]:
     return (horizon if end is None else min(horizon, end)), end
 
 
-def _level_of(level: Any) -> float:
+def level_of(level: Any) -> float:
     """Return the coverage of intervals, strictly between 0 and 1.
 
     Raises:

@@ -46,6 +46,7 @@ def privacy_statement(
     declared: Mapping[str, object],
     spent: Spend | None = None,
     delta: Number = Fraction(1, 10**9),
+    period: str | None = None,
 ) -> str:
     """Return what is promised, to whom, and what is not, as Markdown.
 
@@ -59,6 +60,8 @@ def privacy_statement(
         spent: What all charges amount to (``Ledger.total()``); it may be stronger than the promise.
         delta: At which delta a Gaussian or zCDP guarantee is also read as (epsilon, delta); an
             (epsilon, delta) guarantee brings its own.
+        period: Of an id unit, the length of the periods that its bound holds for, each of which is
+            protected by itself; None: the bound holds for the whole life of the stream.
 
     Raises:
         InvalidParameter: delta is not between 0 and 1.
@@ -75,7 +78,7 @@ def privacy_statement(
     delta = guarantee.delta if isinstance(guarantee, ApproxDP) else ApproxDP(1, delta).delta
     sections = [
         "# What is promised",
-        *_promise(guarantee, unit, relation, spent, delta, alone=len(gauges) == 1),
+        *_promise(guarantee, unit, relation, spent, delta, period, len(gauges)),
         "## More events",
         _more_events(spent or guarantee, unit, relation, delta),
         "## Gauges",
@@ -87,12 +90,12 @@ def privacy_statement(
             f"{name}: {_plain(value)}" for name, value in declared.items() if value is not None
         ),
         "## Not covered",
-        _bullets((*_NOT_COVERED, *_gaps(unit, relation))),
+        _bullets((*_NOT_COVERED, *_gaps(unit, relation, period))),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def fact_of(unit: PrivacyUnit, relation: NeighboringRelation) -> str:
+def fact_of(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None = None) -> str:
     """Return what a reader may try to learn about one protected unit, for ``in_words``.
 
     Examples:
@@ -102,7 +105,8 @@ def fact_of(unit: PrivacyUnit, relation: NeighboringRelation) -> str:
     """
     added = relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     if isinstance(unit, Contributions):
-        whose = f"all events (at most {unit.max_events}) of any one id"
+        when = f" in any one period of {period}" if period else ""
+        whose = f"all events (at most {unit.max_events}) of any one id{when}"
         return f"{whose} having been in the stream" if added else f"{whose} being what they are"
     return "any one event having been in the stream" if added else "any one event being what it is"
 
@@ -113,13 +117,13 @@ def _promise(
     relation: NeighboringRelation,
     spent: Spend | None,
     delta: Fraction,
-    *,
-    alone: bool,
+    period: str | None,
+    gauges: int,
 ) -> Iterable[str]:
     """The promise, who it is for, what it covers, and what stands behind it."""
-    fact = fact_of(unit, relation)
+    fact, alone = fact_of(unit, relation, period), gauges == 1
     yield guarantee.in_words(fact)
-    yield _protected(unit, relation)
+    yield _protected(unit, relation, period)
     which = "from this gauge" if alone else "from these gauges, together"
     yield (
         f"The promise covers everything that is ever published {which}: every view, every step, "
@@ -144,11 +148,13 @@ def _odds(spent: GaussianDP, guarantee: ApproxDP, fact: str) -> Iterable[str]:
         )
 
 
-def _protected(unit: PrivacyUnit, relation: NeighboringRelation) -> str:
+def _protected(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) -> str:
     """The unit and the relation in full."""
     if isinstance(unit, Contributions):
         many = "1 event" if unit.max_events == 1 else f"{unit.max_events} events"
         who = f"an id with at most {many} over the whole life of the stream"
+        if period:
+            who = f"an id in one period of {period}, with at most {many} in it"
         if unit.min_separation == 1:
             who += ", no two in one step"
         elif unit.min_separation:
@@ -223,11 +229,13 @@ def _cells(row: KEvents) -> str:
     return f"{rounded_up(row.epsilon)} | {rounded_up(row.delta) if row.delta else 0}"
 
 
-def _gaps(unit: PrivacyUnit, relation: NeighboringRelation) -> list[str]:
+def _gaps(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) -> list[str]:
     """What this unit and this relation leave open."""
     gaps = []
     if relation is NeighboringRelation.REPLACE_ONE:
         gaps.append("Whether an event took place at all, at which step, and how many did.")
+    if period:
+        gaps.append(f"An id in several periods of {period}: what each of them may tell adds up.")
     if isinstance(unit, Contributions):
         gaps.append(f"An id with more than {unit.max_events} events, beyond the table above.")
         if unit.min_separation > 1:

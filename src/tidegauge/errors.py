@@ -9,6 +9,7 @@
     ├── UnsupportedCombination          no proven mechanism for this combination
     ├── StreamEnded                     the stream's declared end is reached
     ├── LiveState (TypeError)           a live gauge was copied, pickled, forked or interrupted
+    ├── SourceUnavailable               bring the source back, or correct its columns
     └── MissingExtra (ImportError)      install an optional dependency
 
 Messages have one form: ``Expected ..., got .... What goes wrong. What to do.`` They may show
@@ -25,6 +26,7 @@ __all__ = [
     "InvalidParameter",
     "LiveState",
     "MissingExtra",
+    "SourceUnavailable",
     "StreamEnded",
     "TidegaugeError",
     "UnsupportedCombination",
@@ -75,6 +77,10 @@ class StreamEnded(TidegaugeError):
 
 class LiveState(TidegaugeError, TypeError):
     """A live gauge cannot be copied, pickled, used after a fork, or after an interruption."""
+
+
+class SourceUnavailable(TidegaugeError):
+    """A source is away, cannot be read, or has no such columns; it never depends on a row."""
 
 
 class MissingExtra(TidegaugeError, ImportError):

@@ -1,0 +1,1 @@
+"""Connectors: files and standard input as sources of events."""

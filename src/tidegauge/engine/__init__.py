@@ -1,0 +1,1 @@
+"""The engine: clock, totals, bounding, store and publication of a run."""

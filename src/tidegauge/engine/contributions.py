@@ -1,0 +1,185 @@
+"""What one row adds to one gauge: a cell of its step, and grains; from that row alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.errors import SourceUnavailable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tidegauge.plan.plan import Plan, PlannedGauge
+
+__all__ = ["Contributor", "check_types"]
+
+Int64 = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+
+class Contributor:
+    """Turns rows into (step, cell, grains) of one gauge.
+
+    Args:
+        gauge: What is counted.
+
+    Attributes:
+        cells: How many cells the gauge has.
+        largest: No contribution is larger in size, in grains.
+        counters: What was left out and why, for the operator alone.
+    """
+
+    def __init__(self, gauge: PlannedGauge) -> None:
+        self.name = gauge.name
+        self.cells = len(gauge.cells)
+        self.largest = max(-gauge.low, gauge.high) if gauge.kind == "sum" else 1
+        self.counters: Counter[str] = Counter()
+        self._gauge = gauge
+        self._where = None
+        if gauge.where is not None:
+            from tidegauge.plan.where import expression
+
+            self._where = expression(gauge.where)
+        import polars as pl
+
+        self._by = [(column, pl.Enum(values)) for column, values in gauge.by]
+
+    def contributions(self, frame: pl.DataFrame, steps: Int64) -> tuple[Int64, Int64 | None]:
+        """Return each row's place among steps x cells and its grains.
+
+        Args:
+            frame: The rows.
+            steps: Each row's step, from step 0; shape (rows,).
+
+        Returns:
+            int64 of shape (rows,), -1 where the row adds nothing, and grains; None: 1 each.
+        """
+        keys = steps
+        if self._by:
+            cells, known = self._cells(frame)
+            keys = steps * self.cells + cells
+            if known is not None:
+                keys = np.where(known, keys, -1)
+        amounts = None
+        if self._gauge.kind == "sum":
+            from tidegauge.engine.grains import grains
+
+            gauge = self._gauge
+            assert gauge.column is not None
+            amounts, numbers = grains(frame[gauge.column], gauge.round_to, gauge.low, gauge.high)
+            self.counters[f"{self.name}: no_number"] += int(len(numbers) - numbers.sum())
+            keys = np.where(numbers, keys, -1)
+        if self._where is not None:
+            keys = np.where(_holds(frame, self._where), keys, -1)
+        return keys, amounts
+
+    def _cells(self, frame: pl.DataFrame) -> tuple[Int64, Bool | None]:
+        """Return each row's cell, and which rows have one (None: all)."""
+        cells = np.zeros(frame.height, np.int64)
+        known: Bool | None = None
+        for column, values in self._by:
+            codes = _codes(frame[column], values)
+            rest = len(values.categories)
+            if self._gauge.other is None:
+                here = codes < rest
+                self.counters[f"{self.name}: other"] += int(len(here) - here.sum())
+                known = here if known is None else known & here
+                cells = cells * rest + codes
+            else:
+                cells = cells * (rest + 1) + codes
+        return cells, known
+
+
+def _codes(column: pl.Series, values: pl.Enum) -> Int64:
+    """Return the position of each row's text among declared values; their number for the rest."""
+    import polars as pl
+
+    if column.dtype == pl.Binary:
+        column = column.cast(pl.String, strict=False)
+    if column.dtype != pl.String:
+        column = column.cast(pl.String, strict=False)
+    codes = column.cast(values, strict=False).to_physical()
+    return codes.fill_null(len(values.categories)).to_numpy().astype(np.int64)
+
+
+def _holds(frame: pl.DataFrame, predicate: pl.Expr) -> Bool:
+    """Return where a predicate is TRUE; a row that it cannot judge is not, and stops no other."""
+    import polars as pl
+
+    try:
+        held = frame.select(predicate.alias("held"))["held"]
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        if frame.height <= 1:
+            return np.zeros(frame.height, np.bool_)
+        half = frame.height // 2
+        parts = (_holds(frame.head(half), predicate), _holds(frame.tail(-half), predicate))
+        return np.concatenate(parts)
+    result: Bool = held.fill_null(False).to_numpy()
+    return result
+
+
+def check_types(plan: Plan, parts: Sequence[tuple[str, dict[str, pl.DataType]]]) -> None:
+    """Refuse a source whose own types cannot mean what the plan declares, before any row is read.
+
+    Args:
+        plan: Says which column is a time, a number, an id or a cell.
+        parts: Name of each part of a source, and the types of its columns.
+
+    Raises:
+        SourceUnavailable: A column has a type that no row of it could be read from.
+    """
+    for part, types in parts:
+        for column, kind in types.items():
+            if kind.is_nested():
+                raise _wrong(part, column, "single values", kind)
+        if plan.time is not None:
+            _check_time(part, plan.time.column, types[plan.time.column], plan)
+        for gauge in plan.gauges:
+            if gauge.column is not None:
+                kind = types[gauge.column]
+                if not (kind.is_numeric() or _is_text(kind)):
+                    raise _wrong(part, gauge.column, "numbers or text", kind)
+            for column, _ in gauge.by:
+                _check_plain(part, column, types[column])
+        if plan.unit is not None:
+            _check_plain(part, plan.unit.column, types[plan.unit.column])
+
+
+def _check_time(part: str, column: str, kind: Any, plan: Plan) -> None:
+    import polars as pl
+
+    assert plan.time is not None
+    if isinstance(kind, pl.Datetime | pl.Date):
+        zoned = isinstance(kind, pl.Datetime) and kind.time_zone is not None
+        if not zoned and plan.time.timezone is None:
+            raise SourceUnavailable(
+                f"Expected the times in {column!r} of {part} to carry a zone, got local times. "
+                'Their steps would be unknown. Declare "timezone:", for example UTC.'
+            )
+    elif not (_is_text(kind) or (kind.is_numeric() and plan.time.format != "iso")):
+        raise _wrong(part, column, "times" if plan.time.format == "iso" else "numbers", kind)
+
+
+def _check_plain(part: str, column: str, kind: Any) -> None:
+    import polars as pl
+
+    if not (_is_text(kind) or kind.is_numeric() or kind in (pl.Boolean, pl.Binary)):
+        raise _wrong(part, column, "text, numbers or truth values", kind)
+
+
+def _is_text(kind: Any) -> bool:
+    import polars as pl
+
+    return kind in (pl.String, pl.Null, pl.Categorical, pl.Enum)
+
+
+def _wrong(part: str, column: str, expected: str, kind: Any) -> SourceUnavailable:
+    return SourceUnavailable(
+        f"Expected {expected} in {column!r} of {part}, got type {kind.base_type()}. No row of it "
+        "could be counted. Name another column, or convert it."
+    )

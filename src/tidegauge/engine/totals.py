@@ -1,0 +1,228 @@
+"""Exact totals of a finite source: every batch of rows onto the steps and cells of each gauge.
+
+Each row adds what it is by itself: its step from its own stamp, its cell from its own columns, its
+grains from its own value. So one row more or less moves one cell of one step of each gauge, by at
+most the declared contribution. Rows that cannot be read, have no stamp, or lie outside the steps
+that are asked for add nothing. What was dropped is counted for the operator alone.
+
+Time grows with the rows, memory with steps x cells and, if an id is protected, with what is kept of
+each id; neither the number of rows nor their order matters for memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.checks import integer
+from tidegauge.engine.accumulator import MOST, Accumulator
+from tidegauge.engine.bounding import Bounding
+from tidegauge.engine.clock import steps
+from tidegauge.engine.contributions import Contributor, check_types
+from tidegauge.engine.source import UNREADABLE, Source
+from tidegauge.engine.stamps import stamps
+from tidegauge.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tidegauge.plan.plan import Plan
+
+__all__ = ["Totals", "totals"]
+
+Int64 = NDArray[np.int64]
+State = dict[str, NDArray[np.int64]]
+
+
+def _no_state(_: int) -> State | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a source adds up to.
+
+    Attributes:
+        arrays: Name of each gauge and int64[steps, cells], in grains.
+        first: The first step.
+        last: The step after the last.
+        records: Records seen, whatever became of them.
+        counters: What was dropped and why; the operator's alone, no part of any release.
+        unit_state_at: Returns how many events of each id are used up when a step in
+            ``[first, last]`` begins; private, to be stored with the measurement of the steps
+            before. None unless an id is protected.
+    """
+
+    arrays: dict[str, Int64]
+    first: int
+    last: int
+    records: int
+    counters: dict[str, int] = field(repr=False)
+    unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
+
+
+def totals(
+    plan: Plan,
+    source: Source,
+    first: int,
+    last: int | None,
+    *,
+    unit_key: bytes | None = None,
+    unit_state: Mapping[str, NDArray[np.int64]] | None = None,
+) -> Totals:
+    """Read a source once and return the exact totals of the steps ``[first, last)``.
+
+    Args:
+        plan: Declares the clock, the unit and the gauges.
+        source: Is read from beginning to end.
+        first: First step, from 0; rows of earlier steps take part in nothing.
+        last: The step after the last. None, only where each record is a step: the number of
+            records, which is public there, but not beyond the clock's end.
+        unit_key: At least 16 secret bytes, the same over the life of a store; ids are kept only
+            as hashes under it. Needed if an id is protected.
+        unit_state: What ``unit_state_at(first)`` of the call for the steps before returned; None:
+            no events are used up.
+
+    Raises:
+        SourceUnavailable: The source is away, cannot be read or lacks a column. Never because of
+            what a row says.
+        InvalidParameter: The range of steps is none, or the key is missing.
+    """
+    _check_range(plan, first, last)
+    check_types(plan, source.types(plan.columns))
+    reading = _Reading(plan, first, last, unit_key, unit_state)
+    for frame in source.batches(plan.columns):
+        reading.add(frame)
+    return reading.totals()
+
+
+def _check_range(plan: Plan, first: int, last: int | None) -> None:
+    if last is None and plan.clock.step_us is not None:
+        raise InvalidParameter(
+            "Expected the step after the last, got None. The end of a clock never comes from the "
+            "rows. Give the declared end, or the steps until now."
+        )
+    integer("first", first, low=0, high=MOST)
+    if last is not None:
+        integer("last", last, low=first, high=MOST if plan.clock.end is None else plan.clock.end)
+
+
+class _Reading:
+    """The state of one pass over a source."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        first: int,
+        last: int | None,
+        key: bytes | None,
+        state: Mapping[str, NDArray[np.int64]] | None,
+    ) -> None:
+        self._plan, self._first, self._last = plan, first, last
+        self._gauges = [Contributor(gauge) for gauge in plan.gauges]
+        self._sums = [Accumulator(gauge.largest) for gauge in self._gauges]
+        self._records = 0
+        self._counters: Counter[str] = Counter()
+        if last is not None:
+            for total, gauge in zip(self._sums, self._gauges, strict=True):
+                total.grow((last - first) * gauge.cells)
+        self._bounding = None
+        if plan.unit is not None:
+            if key is None or len(key) < 16:
+                raise InvalidParameter(
+                    "Expected unit_key to be at least 16 secret bytes, got fewer. Ids are kept "
+                    "only as hashes under it. Give the store's key."
+                )
+            self._bounding = Bounding(plan.unit, len(self._gauges), key, state)
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Add one batch."""
+        count = frame.height
+        if count == 0:
+            return
+        start = self._records
+        self._records += count
+        self._counters["records"] += count
+        known = np.ones(count, np.bool_)
+        if UNREADABLE in frame.columns:
+            known = ~frame[UNREADABLE].to_numpy()
+            self._dropped("unreadable", known)
+        order, step, inside = self._placed(frame, known, start)
+        if not inside.all():
+            import polars as pl
+
+            frame = frame.filter(pl.Series(inside))
+            step, order = step[inside], order[inside]
+        if frame.height == 0:
+            return
+        parts = [gauge.contributions(frame, step) for gauge in self._gauges]
+        if self._bounding is not None:
+            assert self._plan.unit is not None
+            self._bounding.add(frame[self._plan.unit.column], step, order, parts)
+            return
+        self._sum(parts)
+
+    def _sum(self, parts: Iterable[tuple[Int64, Int64 | None]]) -> None:
+        for total, gauge, (keys, amounts) in zip(self._sums, self._gauges, parts, strict=True):
+            total.add(keys - self._first * gauge.cells, amounts)
+
+    def _placed(
+        self, frame: pl.DataFrame, known: NDArray[np.bool_], start: int
+    ) -> tuple[Int64, Int64, NDArray[np.bool_]]:
+        """Return each row's place in time, its step and whether that is asked for."""
+        plan, first, last = self._plan, self._first, self._last
+        if plan.time is None or plan.clock.step_us is None:
+            step = np.arange(start, start + frame.height)
+            end = plan.clock.end if last is None else last
+            self._grow(start + frame.height if end is None else min(end, start + frame.height))
+            inside = known & (step >= first)
+            if end is not None:
+                inside &= step < end
+            return step, step, inside
+        assert last is not None
+        clock = plan.clock
+        around = tuple(clock.start_us + edge * plan.clock.step_us for edge in (first, last))
+        us, timed = stamps(frame[plan.time.column], plan.time, (around[0], around[1]))
+        timed &= known
+        self._counters["no_time"] += int(known.sum() - timed.sum())
+        step, inside = steps(us, timed, clock, first, last)
+        self._counters["outside"] += int(timed.sum() - inside.sum())
+        return us, step, inside
+
+    def _grow(self, end: int) -> None:
+        """Make room for the steps of records, if their number comes from the source."""
+        if self._last is None:
+            for total, gauge in zip(self._sums, self._gauges, strict=True):
+                total.grow(max(0, end - self._first) * gauge.cells)
+
+    def _dropped(self, reason: str, kept: NDArray[np.bool_]) -> None:
+        self._counters[reason] += int(len(kept) - kept.sum())
+
+    def totals(self) -> Totals:
+        """Return what all batches add up to."""
+        last, clock = self._last, self._plan.clock
+        if last is None:
+            last = max(self._first, self._records)
+            last = last if clock.end is None else min(last, max(clock.end, self._first))
+        if self._bounding is not None:
+            self._sum(self._bounding.kept())
+            self._counters.update(self._bounding.counters)
+        arrays = {}
+        for gauge, total in zip(self._gauges, self._sums, strict=True):
+            arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
+            self._counters.update(gauge.counters)
+        return Totals(
+            arrays, self._first, last, self._records, dict(self._counters), self._unit_state
+        )
+
+    def _unit_state(self, step: int) -> State | None:
+        if self._bounding is None:
+            return None
+        clock = self._plan.clock
+        begins = step if clock.step_us is None else clock.start_us + step * clock.step_us
+        return self._bounding.state(step, begins)

@@ -173,3 +173,12 @@ def test_names_are_completed_from_the_public_folder(shop):
         name for name in completed("tidegauge s") if name in ("status", "schema")
     ]
     assert [] == completed("tidegauge export nowhere --gauge ")
+
+
+def test_a_store_that_cannot_be_read_hinders_no_plan_and_is_refused_by_a_run(shop):
+    (shop / "visits.tidegauge").write_bytes(b"no store")
+    done("plan", "visits.yaml", cwd=shop)
+    code, out, err = tidegauge("run", "visits.yaml", cwd=shop)
+    assert (78, "") == (code, out)
+    assert "visits.tidegauge" in err
+    assert b"no store" == (shop / "visits.tidegauge").read_bytes()

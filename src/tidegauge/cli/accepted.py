@@ -100,5 +100,5 @@ def _stored(store: Path) -> Plan | None:
         return None
     try:
         return Plan.from_bytes(status_of(store).plan)
-    except (StoreBehind, StoreMismatch):
+    except (InvalidParameter, StoreBehind, StoreMismatch):
         return None  # the run itself opens the store, and says what is wrong with it

@@ -16,7 +16,6 @@ from rich.table import Table
 
 import tidegauge as tg
 from tidegauge.plots import Panel, releases_figure
-from tidegauge.privacy.statement import fact_of
 
 HOURS = 8760
 OUTPUT = Path(__file__).parent / "output"
@@ -75,12 +74,10 @@ def draw(releases: dict[str, tg.Release], gauge: tg.Gauge, path: Path) -> None:
     for cell in CELLS:
         one = week.cell(cell)
         panels.append(Panel(cell, one.value[daily], one.lower[daily], one.upper[daily]))
-    neighbors = gauge.plan.neighbors
-    promise = gauge.plan.guarantee.in_words(fact_of(neighbors.unit, neighbors.relation))
     releases_figure(
         ends, panels, path=path, title="Departures from New York in the last 7 days, by carrier",
         value_label="departures in 7 days", time_label="end of the 7 days (UTC), one reading a day",
-        caption=promise, level=gauge.plan.level, share_y=False,
+        caption=gauge.plan.promise(), level=gauge.plan.level, share_y=False,
     )  # fmt: skip
 
 

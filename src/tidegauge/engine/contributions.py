@@ -99,8 +99,6 @@ def _codes(column: pl.Series, values: pl.Enum) -> Int64:
     """Return the position of each row's text among declared values; their number for the rest."""
     import polars as pl
 
-    if column.dtype == pl.Binary:
-        column = column.cast(pl.String, strict=False)
     if column.dtype != pl.String:
         column = column.cast(pl.String, strict=False)
     codes = column.cast(values, strict=False).to_physical()
@@ -168,7 +166,7 @@ def _check_time(part: str, column: str, kind: Any, plan: Plan) -> None:
 def _check_plain(part: str, column: str, kind: Any) -> None:
     import polars as pl
 
-    if not (_is_text(kind) or kind.is_numeric() or kind in (pl.Boolean, pl.Binary)):
+    if not (_is_text(kind) or kind.is_numeric() or kind == pl.Boolean):
         raise _wrong(part, column, "text, numbers or truth values", kind)
 
 

@@ -23,7 +23,7 @@ from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
-from tidegauge.privacy.statement import privacy_statement
+from tidegauge.privacy.statement import fact_of, privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt
@@ -185,6 +185,11 @@ class GaugePlan:
         ledger = Ledger(self.guarantee)
         ledger.charge({"gauge": self.cost})
         return ledger
+
+    def promise(self) -> str:
+        """Return the guarantee in one sentence, for what this plan protects."""
+        neighbors = self.neighbors
+        return self.guarantee.in_words(fact_of(neighbors.unit, neighbors.relation))
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""

@@ -38,7 +38,7 @@ Int64 = NDArray[np.int64]
 _TOLERANCE = 2e-6  # of the tail 1 - level, for each of: wrapped mass, terms left out
 _MOST_TERMS = 1 << 15
 _LATTICE_IN_SIGHT = 1_000_000  # beyond, a half-width is found to 1e-7 of itself
-_NEGLIGIBLE_VARIANCE = 1e-9
+_NEGLIGIBLE_VARIANCE = 1e-13
 _MOST_SIZES = 256
 _GROUP_WIDTH = 0.01  # weights this close share one: changes the fourth cumulant by 1e-4 at most
 _KAISER = 16.0  # the smoothing law's characteristic function is below 4e-6 beyond its band
@@ -98,16 +98,21 @@ def laplace_half_width(scale: float, weights: Float64, counts: Int64, level: flo
         3.0
     """
     _check_level(level)
-    sizes, numbers = _merged(weights, counts)
+    _check_sum(scale, weights, counts)
+    (sizes, numbers), (small, several) = _merged(weights, counts)
     if not sizes.size:
         return 0.0
+    # what was left out stays below this, but for a chance of 1e-5 of the tail
+    spare = 0.0
+    if small.size:
+        spare = float(small[0]) * _reach(scale, small / small[0], several, 1e-5 * (1 - level))
     unit = float(sizes[0])
     if sizes.size == 1:
         if numbers[0] == 1:
-            return unit * _one_draw(scale, level)
-        return unit * _on_lattice(scale, int(numbers[0]), level)
+            return unit * _one_draw(scale, level) + spare
+        return unit * _on_lattice(scale, int(numbers[0]), level) + spare
     smooth, eta = _smoothed(scale, sizes / unit, numbers, level)
-    return unit * (smooth + eta)
+    return unit * (smooth + eta) + spare
 
 
 def _check_level(level: float) -> None:
@@ -119,11 +124,24 @@ def _check_level(level: float) -> None:
         )
 
 
-def _merged(weights: Float64, counts: Int64) -> tuple[Float64, Float64]:
-    """Distinct absolute weights, largest first, and how many draws have each.
+def _check_sum(scale: float, weights: Float64, counts: Int64) -> None:
+    """Refuse what is no sum of draws: an answer of 0 would claim that there is no noise."""
+    finite = math.isfinite(scale) and scale > 0 and bool(np.isfinite(weights).all())
+    if not finite or np.shape(weights) != np.shape(counts) or bool((np.asarray(counts) < 0).any()):
+        raise InvalidParameter(
+            f"Expected a scale above 0, finite weights and as many counts of at least 0, got "
+            f"scale={scale}, weights of shape {np.shape(weights)} and counts of shape "
+            f"{np.shape(counts)}. It would be no sum of draws. Give one count for each weight."
+        )
 
-    Terms that add less than 1e-9 of the variance are left out, and of many weights those within
-    1 % share their root mean square: both move a quantile by less than 1e-5 of itself.
+
+def _merged(
+    weights: Float64, counts: Int64
+) -> tuple[tuple[Float64, Float64], tuple[Float64, Float64]]:
+    """Distinct absolute weights, largest first, and how many draws have each; and those left out.
+
+    Left out are terms that add less than 1e-13 of the variance; of many weights those within 1 %
+    share their root mean square, which moves a quantile by less than 1e-5 of itself.
     """
     absolute = np.abs(np.asarray(weights, dtype=np.float64))
     present = (np.asarray(counts) > 0) & (absolute > 0)
@@ -132,6 +150,7 @@ def _merged(weights: Float64, counts: Int64) -> tuple[Float64, Float64]:
     sizes, numbers = sizes[::-1], numbers[::-1]
     below = np.cumsum((sizes**2 * numbers)[::-1])[::-1]  # variance of this term and all smaller
     keep = below > _NEGLIGIBLE_VARIANCE * below[:1]
+    rest = sizes[~keep], numbers[~keep]
     sizes, numbers = sizes[keep], numbers[keep]
     if sizes.size > _MOST_SIZES:
         group = np.floor(np.log(sizes / sizes[0]) / -_GROUP_WIDTH).astype(np.int64)
@@ -139,7 +158,7 @@ def _merged(weights: Float64, counts: Int64) -> tuple[Float64, Float64]:
         variances = np.bincount(group, weights=sizes**2 * numbers)
         numbers = np.bincount(group, weights=numbers).astype(np.float64)
         sizes = np.sqrt(variances / numbers)
-    return sizes, numbers
+    return (sizes, numbers), rest
 
 
 def _one_draw(scale: float, level: float) -> float:

@@ -208,7 +208,9 @@ def _more_events(
     rows = k_event_table(loss, delta)
     if isinstance(unit, Contributions):
         times = f" x {unit.max_events}"
-        head = f"What the promise means for somebody with several times {unit.max_events} events:"
+        apart = unit.min_separation
+        head = f"What the promise means for somebody with several times {unit.max_events} events"
+        head += f", each {unit.max_events} of them at least {apart} steps apart:" if apart else ":"
         moved = "An id whose events change or move to other steps counts as two ids"
     else:
         times = ""
@@ -236,6 +238,8 @@ def _gaps(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) 
         gaps.append(f"An id in several periods of {period}: what each of them may tell adds up.")
     if isinstance(unit, Contributions):
         gaps.append(f"An id with more than {unit.max_events} events, beyond the table above.")
+        if unit.min_separation > 1:
+            gaps.append(f"An id with two events less than {unit.min_separation} steps apart.")
     else:
         gaps.append("A person with many events, beyond the table above.")
     return gaps

@@ -180,3 +180,28 @@ def test_forgetting_what_the_smoothing_moved_would_not_cover(monkeypatch):
     honest = quantile._smoothed
     monkeypatch.setattr(quantile, "_smoothed", lambda *given: (honest(*given)[0], 0.0))
     assert exact[math.floor(laplace_half_width(1.0, *both, level) * 2)] < level
+
+
+@pytest.mark.parametrize(
+    ("scale", "small", "level"), [(1.0, 2e-5, 0.99), (0.5, 3e-5, 0.95), (1.0, 1e-7, 0.99)]
+)
+def test_a_term_too_small_to_count_still_cannot_lower_the_coverage(scale, small, level):
+    # the half-width without it is a lattice point: any further noise pushes half of that atom out
+    width = laplace_half_width(scale, np.array([1.0, small]), np.array([1, 1]), level)
+    k = np.arange(-2000, 2001)
+    law = np.exp(-np.abs(k) / scale)
+    law /= law.sum()
+    inside = sum(law[np.abs(k + small * j) <= width].sum() * law[j + 2000] for j in range(-60, 61))
+    assert inside >= level - 1e-5
+    alone = laplace_half_width(scale, np.ones(1), np.ones(1, int), level)
+    assert width < 1.02 * alone + small * 40
+
+
+@pytest.mark.parametrize(
+    ("scale", "weights", "counts"),
+    [(-1.0, [1.0], [1]), (0.0, [1.0], [1]), (1.0, [np.nan], [1]), (1.0, [np.inf, 1], [1, 1]),
+     (1.0, [1.0], [-1]), (1.0, [1.0, 2.0], [1])],
+)  # fmt: skip
+def test_what_is_no_sum_of_draws_is_refused(scale, weights, counts):
+    with pytest.raises(InvalidParameter, match="sum of draws"):
+        laplace_half_width(scale, np.array(weights), np.array(counts), 0.95)

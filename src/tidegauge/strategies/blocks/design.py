@@ -19,6 +19,7 @@ from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS
 __all__ = ["best_levels"]
 
 _RATIOS = range(2, 34)
+_TRIES = 1 << 15  # steps that a candidate is judged by, over all its sums
 _MIXED_RATIOS = (3, 4, 5, 7, 8, 9, 11, 13, 15, 17, 19, 23)
 
 
@@ -105,7 +106,8 @@ def _sums_worst(
     worst = 0.0
     for span, bound in sorted(sums):  # the running sum first: its count needs no enumeration
         most = math.ceil((enough * bound) ** 2) if enough < math.inf else 1 << 60
-        count = worst_count(levels, span, horizon, True, opened and span != 1, most)
+        tries = max(1 << 8, _TRIES // len(sums))
+        count = worst_count(levels, span, horizon, True, opened and span != 1, most, tries)
         worst = max(worst, math.sqrt(count) / bound)
         if worst > enough:
             break

@@ -169,6 +169,11 @@ def sensitivity(levels: tuple[int, ...], norm: Norm, neighbors: Neighbors) -> Fr
     .. math:: \Delta_2^2 = \delta_2^2 \sum_l \lfloor k / c_l \rfloor c_l^2 + (k \bmod c_l)^2.
     """
     unit = neighbors.unit
+    if not isinstance(norm, Norm):
+        raise InvalidParameter(
+            f"Expected norm to be Norm.L1 or Norm.L2, got {shown(norm)}. The two differ, and the "
+            "smaller one would pass for the larger. Name it."
+        )
     if norm is Norm.L1:
         return Fraction(unit.max_events * len(levels) * neighbors.event_l1)
     squares = sum(_largest_square(unit.max_events, _sharing(unit, size)) for size in levels)

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run grocery test check bench docs clean
+.PHONY: help setup run grocery test slow check bench docs clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
@@ -23,8 +23,11 @@ grocery: setup   ## publish a year of supermarket baskets, protecting households
 	$(BIN)/tidegauge run examples/grocery/grocery.yaml
 	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png
 
-test: setup      ## run every test
-	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
+test: setup      ## run the tests
+	$(BIN)/python -m pytest -q -n auto -m "not slow" --cov --cov-report=term
+
+slow: setup      ## run the tests that take minutes: a kill at every single write, a million steps
+	$(BIN)/python -m pytest -q -n auto -m slow
 
 check: setup     ## formatting, lint, types and layers
 	$(BIN)/ruff format --check .

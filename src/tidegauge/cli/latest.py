@@ -32,7 +32,10 @@ def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
     for gauge, views in opened.items():
         if views and len(views[0].grains):
             _table(terminal, folder, gauge, views)
-    terminal.data(folder.statement())
+    if outcome.first == 0:
+        terminal.data(folder.statement())
+    else:
+        terminal.data(f"What is promised: {public / 'PRIVACY.md'}")
 
 
 def _table(

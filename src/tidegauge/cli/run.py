@@ -64,8 +64,9 @@ def run(
     """Publish every step that is over and not yet published.
 
     CONFIG is a config or a plan file. The source is read completely, then each block of steps is
-    measured, stored and published. What was published never changes: run it again after a crash,
-    or after more rows came, and it goes on where it stopped.
+    measured, stored and published, also where no row came; rows that come later for a published
+    step count nowhere. What was published never changes: run it again after a crash, or when more
+    steps are over, and it goes on where it stopped. Try a config with --until first.
     """
     from tidegauge.engine.interruptions import Interruptions
 
@@ -76,9 +77,12 @@ def run(
             terminal.say(f"Warning: {warning}")
         for name, count in sorted(outcome.counters.items()):
             terminal.detail(f"{name}: {count:,} (for the operator alone)")
-        steps = outcome.last - outcome.first
+        steps, store = outcome.last - outcome.first, settings.store
         what = f"{steps:,} steps measured" if steps else "Nothing to measure"
         terminal.say(f"{what}; published up to step {outcome.last:,}.")
+        terminal.say(
+            f"Rows that were left out, for the operator: tidegauge status {settings.store}"
+        )
         if all(sink.path != "-" for sink in settings.sinks):
             tell_latest(terminal, settings.path(settings.public), outcome)
 

@@ -14,6 +14,7 @@ from tidegauge.cli.terminal import Column, Terminal
 if TYPE_CHECKING:
     from tidegauge.engine.status import Status
     from tidegauge.plan.plan import Plan
+    from tidegauge.privacy.costs import Cost
 
 __all__ = ["status"]
 
@@ -44,12 +45,21 @@ def status(terminal: Terminal, store: Path) -> None:
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
     terminal.data(f"{odds(plan)}\n")
-    charges = [[one.name, repr(one.cost)] for one in plan.ledger.charges]
+    charges = [[one.name, _cost(one.cost)] for one in plan.ledger.charges]
     terminal.table("Ledger of one release", [Column("gauge"), Column("cost")], charges)
     counts = [[name, f"{count:,}"] for name, count in sorted(seen.counters.items())]
     terminal.data("")
     columns = [Column("rows and totals"), Column("count", right=True)]
     terminal.table("For the operator alone: exact, and not private", columns, counts)
+
+
+def _cost(cost: Cost) -> str:
+    from tidegauge.privacy.costs import GaussianCost
+    from tidegauge.privacy.guarantee import rounded_up
+
+    if isinstance(cost, GaussianCost):
+        return f"mu = {rounded_up(cost.mu)} (Gaussian DP)"
+    return f"epsilon = {rounded_up(cost.epsilon)}"
 
 
 def _owner(seen: Status) -> str | None:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from tidegauge.engine.contributions import check_types
 from tidegauge.engine.documents import spend_of
 from tidegauge.engine.interruptions import Interruptions
 from tidegauge.engine.mark import Mark, MarkFile
@@ -128,6 +129,9 @@ def run(
     """
     last = last_step(plan, until, datetime.now(UTC))
     names = [gauge.name for gauge in plan.gauges]
+    if not settings.path(settings.store).exists():
+        # a misspelt column must not leave a store behind that is bound to the wrong plan
+        check_types(plan, source.types(plan.columns))
     with (
         Interruptions() as interruptions,
         Store(

@@ -104,7 +104,7 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
 def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> str:
     """The half-width as a sentence: what is smaller cannot be told from nothing."""
     grain = gauge.round_to
-    least = grain * math.ceil(half / float(grain))
+    least = grain * (math.floor(half / float(grain)) + 1)  # at the half-width itself 0 is covered
     number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
     what = "count" if gauge.kind == "count" else f"sum of {gauge.column}"
     span = span_in_words(decay, plan.clock.step_us)

@@ -13,7 +13,7 @@ from tidegauge.strategies.strategy import Int64
 
 __all__ = ["totals"]
 
-_LARGEST_FLOAT = 2.0**63
+_FEW = 24
 
 
 def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, int]:
@@ -63,8 +63,7 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
     if not array.size:
         return np.zeros(array.shape, np.int64), 0
     neighbors, most = plan.neighbors, plan.max_per_step
-    least = array.min()
-    largest = array.max()
+    least, largest = _extremes(array)
     if (neighbors.low == 0 and least < 0) or (neighbors.high == 0 and largest > 0):
         side, sign = (">= 0", "negative") if neighbors.low == 0 else ("<= 0", "positive")
         raise InvalidInput(
@@ -75,6 +74,14 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
     if least >= low and largest <= high:
         return np.ascontiguousarray(array, dtype=np.int64), 0
     return _clamped(array, low, high)
+
+
+def _extremes(array: NDArray[Any]) -> tuple[Any, Any]:
+    """The least and the largest; of a few numbers by Python, in half of NumPy's time."""
+    if array.size <= _FEW:
+        values = array.ravel().tolist()
+        return min(values), max(values)
+    return array.min(), array.max()
 
 
 def _clamped(array: NDArray[Any], low: int, high: int) -> tuple[Int64, int]:

@@ -128,6 +128,8 @@ class AesWords(Words):
             self._inputs = np.empty((count, 2), dtype=np.uint64)
             self._outputs = np.empty((count + 1, 2), dtype=np.uint64)
             self._lanes = np.empty(count, dtype=np.int64)
+        if len(self._inputs) == count:
+            return self._inputs, self._outputs, self._lanes
         return self._inputs[:count], self._outputs[: count + 1], self._lanes[:count]
 
     def fill(self, inputs: UInt64, outputs: UInt64) -> None:
@@ -138,7 +140,9 @@ class AesWords(Words):
             end = _kernels.same_key_until(inputs, start, _CELL_BITS, _COORDINATE_BITS)
             cell, high = inputs[start].tolist()
             cipher = self._cipher(cell >> _CELL_BITS, high >> (_COORDINATE_BITS + 20))
-            source, target = inputs[start:end], outputs[start : end + 1]
+            source, target = inputs, outputs
+            if end - start < len(inputs):
+                source, target = inputs[start:end], outputs[start : end + 1]
             cipher.update_into(source.data.cast("B"), target.data.cast("B"))
             start = end
 

@@ -90,6 +90,11 @@ def decode_views(
         )
     rows = max(1, min(steps, _LANES // cells))
     increments = np.empty((rows, cells))
+    if rows == steps:  # one turn: a live step has no time for slices
+        _kernels.decode(measured, state["decoder"], gaps, weights, unit, increments)
+        for index, view in enumerate(views):
+            _filter(state, index, view, increments, first, out[index])
+        return
     for start in range(0, steps, rows):
         stop = min(start + rows, steps)
         block = increments[: stop - start]

@@ -71,7 +71,8 @@ def step_coordinates(first: int, steps: int) -> Int64:
             f"Expected at most {MOST_STEPS} steps, got step {first + steps}. Noise would be used "
             "twice. Start a new gauge."
         )
-    return np.arange(first, first + steps, dtype=np.int64) * COORDINATES_PER_STEP
+    start, stop = first * COORDINATES_PER_STEP, (first + steps) * COORDINATES_PER_STEP
+    return np.arange(start, stop, COORDINATES_PER_STEP, dtype=np.int64)
 
 
 class Norm(Enum):

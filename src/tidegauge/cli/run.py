@@ -77,7 +77,7 @@ def run(
             terminal.say(f"Warning: {warning}")
         for name, count in sorted(outcome.counters.items()):
             terminal.detail(f"{name}: {count:,} (for the operator alone)")
-        steps, store = outcome.last - outcome.first, settings.store
+        steps = outcome.last - outcome.first
         what = f"{steps:,} steps measured" if steps else "Nothing to measure"
         terminal.say(f"{what}; published up to step {outcome.last:,}.")
         terminal.say(
@@ -94,7 +94,8 @@ def _publish(
     from tidegauge.connectors.files import Files
     from tidegauge.engine.run import run as execute
 
-    source = Files(settings.sources, folder=Path(settings.base))
+    folder = Path(settings.base)
+    source = Files(settings.sources, folder=folder, multiline=plan.multiline)
     terminal.detail(f"Plan {plan.sha256}")
     terminal.detail(f"Source: {source.describe()}")
     with terminal.progress("steps") as progress:

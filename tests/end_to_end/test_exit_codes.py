@@ -14,7 +14,6 @@ from terminals import in_process as tidegauge
 from visits import CONFIG, rows_of_visits, write_visits
 
 from tidegauge.cli.main import program
-from tidegauge.errors import BudgetExceeded
 
 
 def run(shop, *words, **changes):
@@ -47,14 +46,16 @@ def test_2_usage(shop):
     assert "CONFIG" in err
 
 
-def test_3_budget_refused(shop, monkeypatch):
-    def refuse(*_, **__):
-        raise BudgetExceeded("Expected charges within the guarantee, got more.")
-
-    monkeypatch.setattr("tidegauge.engine.run.run", refuse)
-    ended = CliRunner().invoke(program, ["run", str(shop / "visits.yaml")])
-    assert (3, "") == (ended.exit_code, ended.stdout)
-    assert ended.stderr.startswith("Expected charges within the guarantee, got more.")
+def test_3_a_plan_whose_gauges_cost_more_than_its_guarantee(shop):
+    assert 0 == tidegauge("plan", "visits.yaml", "-o", "plan.json", cwd=shop)[0]
+    plan = json.loads((shop / "plan.json").read_text())
+    plan["gauges"].append(plan["gauges"][0] | {"name": "again"})
+    (shop / "plan.json").write_text(json.dumps(plan))
+    code, out, err = tidegauge("run", "plan.json", cwd=shop)
+    assert (3, "") == (code, out), err
+    assert "Together they would exceed what was promised." in err
+    assert not (shop / "public").exists()
+    assert not (shop / "visits.tidegauge").exists()
 
 
 def test_5_a_store_behind_its_mark(shop):

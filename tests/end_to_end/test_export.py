@@ -2,11 +2,14 @@
 
 import io
 import json
+import subprocess
+import sys
 from datetime import datetime, timedelta
 
 import numpy as np
 import polars as pl
 import pytest
+from terminals import environment
 from terminals import in_process as tidegauge
 from visits import START, rows_of_visits, write_visits
 
@@ -65,6 +68,19 @@ def test_standard_output_gets_data_and_nothing_else(published):
     rows = [json.loads(line) for line in out.splitlines()]
     assert COLUMNS == list(rows[0])
     assert "2025-01-06T00:00:00Z" == rows[0]["step_start"]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "arrow"])
+def test_a_reader_that_had_enough_is_no_fault(published, form):
+    words = [sys.executable, "-m", "tidegauge", "export", "public", "--view", "running"]
+    process = subprocess.Popen(
+        [*words, "--format", form],
+        cwd=published, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.close()  # before anything is written
+    with process.stderr:
+        assert b"" == process.stderr.read()
+    assert 74 == process.wait()
 
 
 def test_a_table_is_text(published):

@@ -1,11 +1,18 @@
 """Runs as operators meet them: grown files, later views, plan files, standard input, sinks."""
 
+import contextlib
 import io
 import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+from terminals import environment
 from terminals import in_process as tidegauge
 from visits import CONFIG, rows_of_visits, write_visits
 
@@ -111,6 +118,19 @@ def test_a_sink_on_standard_output_gets_json_lines_and_nothing_else(shop):
     assert "" == done("run", "visits.yaml", cwd=shop)
 
 
+def test_a_run_whose_reader_had_enough_is_quiet_and_goes_on_with_the_next(shop):
+    (shop / "visits.yaml").write_text(CONFIG + 'sinks: [{jsonl: {path: "-"}}]\n')
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tidegauge", "run", "visits.yaml", "-q"],
+        cwd=shop, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.close()
+    with process.stderr:
+        assert b"" == process.stderr.read()
+    assert 74 == process.wait()
+    assert 3 * 168 * 3 == len(done("run", "visits.yaml", cwd=shop).splitlines())
+
+
 def test_a_sink_in_a_file_holds_what_was_published(shop):
     sinks = "sinks: [{csv: {path: all.csv}}, {parquet: {path: day.parquet, views: [window_1d]}}]\n"
     (shop / "visits.yaml").write_text(CONFIG + sinks)
@@ -182,3 +202,54 @@ def test_a_store_that_cannot_be_read_hinders_no_plan_and_is_refused_by_a_run(sho
     assert (78, "") == (code, out)
     assert "visits.tidegauge" in err
     assert b"no store" == (shop / "visits.tidegauge").read_bytes()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_status_leaves_the_folder_as_it_was(shop, monkeypatch, writable):
+    done("run", "visits.yaml", cwd=shop)
+    before = files(shop)
+    (shop / "visits.tidegauge").chmod(0o600 if writable else 0o400)
+    shop.chmod(0o700 if writable else 0o500)
+    may = os.access  # root may write everywhere but on a read-only disk
+    monkeypatch.setattr(
+        os, "access", lambda path, mode, **_: may(path, mode) and (writable or mode != os.W_OK)
+    )
+    told = json.loads(done("status", "visits.tidegauge", "--json", cwd=shop))
+    shop.chmod(0o700)
+    assert 168 == told["steps"]
+    assert before == files(shop)
+
+
+def test_status_reads_the_log_of_a_writer_that_lives_or_was_killed(shop, tmp_path):
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    with contextlib.closing(sqlite3.connect(shop / "visits.tidegauge")) as writer:
+        writer.execute("PRAGMA wal_autocheckpoint = 0")
+        writer.execute("UPDATE plan SET step = 73")
+        writer.commit()
+        shutil.copytree(shop, tmp_path / "killed")
+        before = files(tmp_path / "killed")
+        assert before["visits.tidegauge-wal"]
+        for folder in (shop, tmp_path / "killed"):
+            told = json.loads(done("status", "visits.tidegauge", "--json", cwd=folder))
+            assert 73 == told["steps"]
+        after = files(tmp_path / "killed")
+        for name in ("visits.tidegauge", "visits.tidegauge-wal"):
+            assert before[name] == after[name]
+
+
+def test_a_quoted_newline_belongs_to_a_field_where_the_config_says_so(shop):
+    quoted = [row.replace("north", '"north\nwest"') for row in ROWS]
+    there = sum("north" in row for row in ROWS)
+    counted = {}
+    for name, csv in (("split", ""), ("whole", "csv: {multiline: true}\n")):
+        config = CONFIG.replace("[north, south]", '["north\\nwest", south]') + csv
+        folder = write_visits(shop / name, quoted, config)
+        done("run", "visits.yaml", cwd=folder)
+        told = json.loads(done("status", "visits.tidegauge", "--json", cwd=folder))
+        counted[name] = told["operator_only"]["counters"]["records"]
+        text = (folder / "public" / "PRIVACY.md").read_text()
+        assert ("a row with an open quote can swallow" in text) == bool(csv)
+    assert counted == {"split": len(ROWS) + there, "whole": len(ROWS)}
+    config = (shop / "split" / "visits.yaml").read_text()
+    (shop / "split" / "visits.yaml").write_text(config + "csv: {multiline: true}\n")
+    assert 78 == tidegauge("run", "visits.yaml", cwd=shop / "split")[0]  # another reading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -147,7 +148,9 @@ def _write(
         lines = "\n".join(plain_table(title, columns, texts)) + "\n"
         put_by(output, lambda part: part.write_text(lines, encoding="utf-8"))
     elif to_terminal:
-        _into(table, form, sys.stdout.buffer, about)
+        held = io.BytesIO()  # polars' own errors do not tell a closed pipe from a full disk
+        _into(table, form, held, about)
+        sys.stdout.buffer.write(held.getbuffer())
         sys.stdout.buffer.flush()
     else:
         put_by(output, lambda part: _into(table, form, part, about))

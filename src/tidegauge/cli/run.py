@@ -94,7 +94,8 @@ def _publish(
     from tidegauge.connectors.files import Files
     from tidegauge.engine.run import run as execute
 
-    source = Files(settings.sources, folder=Path(settings.base))
+    folder = Path(settings.base)
+    source = Files(settings.sources, folder=folder, multiline=plan.multiline)
     terminal.detail(f"Plan {plan.sha256}")
     terminal.detail(f"Source: {source.describe()}")
     with terminal.progress("steps") as progress:

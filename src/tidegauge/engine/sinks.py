@@ -45,7 +45,8 @@ class Sinks:
         """Write a new table of releases to standard output, if a sink asks for it."""
         for sink in self._streamed:
             if len(table) and _wanted(sink.views, table["view"][0]):
-                as_text(table).write_ndjson(sys.stdout.buffer)
+                text = as_text(table).write_ndjson()  # a closed pipe is not for polars to tell
+                sys.stdout.buffer.write(text.encode())
                 sys.stdout.buffer.flush()
 
     def finish(self, public: Path, plan: Plan) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from dataclasses import dataclass
@@ -53,12 +54,29 @@ def status_of(path: Path) -> Status:
             "that `store:` of the config names."
         )
     with speaking(path):
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        connection = _opened(path.resolve())
         try:
+            connection.execute("PRAGMA query_only = ON")
             check_format(connection, path)
             return _read(connection, path)
         finally:
             connection.close()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open a store so that its folder is afterwards as it was.
+
+    With a log beside it, a writer lives or was killed: the log is read and left as it is. Without
+    one SQLite makes it, and removes it only if it may write; on a read-only disk there is nothing
+    to make, as nobody can write meanwhile.
+    """
+    if path.with_name(path.name + "-wal").exists():
+        how = "mode=ro"
+    elif os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        how = "mode=rw"
+    else:
+        how = "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True)
 
 
 def _read(connection: sqlite3.Connection, path: Path) -> Status:

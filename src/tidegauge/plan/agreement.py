@@ -64,6 +64,7 @@ class Agreement:
             gauges=tuple(gauge for gauge in gauges if gauge is not None),
             horizon=horizon,
             about=tuple(sorted(about.items())),
+            multiline=self._read.csv.multiline,
             settings=settings,
             warnings=tuple(self._document.warnings),
         )

@@ -45,6 +45,7 @@ class Config:
     Attributes:
         file: As it was named.
         horizon: Steps that accuracy is designed for; None: unknown.
+        multiline: Whether newlines within quotes belong to a field of a CSV source.
         settings: What cannot affect a release's distribution.
         warnings: What is allowed and probably not meant.
     """
@@ -58,5 +59,6 @@ class Config:
     gauges: tuple[GaugeConfig, ...]
     horizon: int | None
     about: tuple[tuple[str, str], ...]
+    multiline: bool
     settings: Settings = field(compare=False)
     warnings: tuple[Problem, ...] = field(default=(), compare=False)

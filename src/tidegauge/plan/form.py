@@ -99,6 +99,12 @@ def _choice(*choices: str) -> Callable[[Any], str]:
     return choose
 
 
+def _truth(value: Any) -> bool:
+    if isinstance(value, Scalar) and not value.quoted and value in ("true", "false"):
+        return value == "true"
+    raise refusal(f"Expected true or false, got {fields.seen(value)}. Write one of them.")
+
+
 def _predicate(value: Any) -> str:
     return checked(fields.text(value))
 
@@ -356,6 +362,18 @@ class SinkForm(_Strict):
     csv: SinkFileForm | None = None
 
 
+class CsvForm(_Strict):
+    """How CSV sources are cut into rows."""
+
+    multiline: Annotated[
+        bool,
+        PlainValidator(_truth, json_schema_input_type=bool),
+    ] = Field(
+        default=False,
+        description="Newlines within quotes belong to a field; else rows end at every newline",
+    )
+
+
 def _sources(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     return handler([value] if isinstance(value, Scalar) else value)
 
@@ -366,6 +384,7 @@ class ConfigForm(_Strict):
     sources: Annotated[
         list[Text], WrapValidator(_sources, json_schema_input_type=str | list[str])
     ] = Field(description="Files (.csv, .jsonl, .parquet), globs, or - for JSONL on standard input")
+    csv: CsvForm = Field(default_factory=CsvForm, description="How .csv sources are cut into rows")
     event_time: Text | None = Field(None, description="Column with the time of an event")
     timezone: Annotated[str | None, _scalar(_zone, str)] = Field(
         None, description="Zone of stamps that carry none"

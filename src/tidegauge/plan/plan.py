@@ -64,6 +64,7 @@ class Plan:
         gauges: In the order of the config.
         about: What the operator says of the publication: field and text.
         versions: Of the library that made the plan: name and version.
+        multiline: Whether newlines within quotes belong to a field of a CSV source.
     """
 
     clock: Clock
@@ -74,6 +75,7 @@ class Plan:
     gauges: tuple[PlannedGauge, ...]
     about: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
+    multiline: bool = False
 
     def canonical(self) -> bytes:
         """Return the bytes that are hashed, signed and published."""
@@ -225,7 +227,7 @@ class Plan:
 
 def _plan_data(plan: Plan) -> dict[str, Any]:
     time, unit = plan.time, plan.unit
-    return {
+    data = {
         "tidegauge_plan": FORMAT,
         "clock": {
             "start_us": plan.clock.start_us,
@@ -244,6 +246,7 @@ def _plan_data(plan: Plan) -> dict[str, Any]:
         "about": dict(plan.about),
         "versions": dict(plan.versions),
     }
+    return {**data, "csv": {"multiline": True}} if plan.multiline else data
 
 
 def _plan_of(data: Any) -> Plan:
@@ -264,8 +267,17 @@ def _plan_of(data: Any) -> Plan:
         gauges=tuple(gauge_of(Reader(item, "a gauge")) for item in reader.items("gauges")),
         about=texts_of(reader.take("about"), "about"),
         versions=texts_of(reader.take("versions"), "versions"),
+        multiline="csv" in reader.names and _multiline(Reader(reader.take("csv"), "csv")),
     )
     reader.done()
     if (plan.clock.step_us is None) != (plan.time is None):
         raise changed("a time column, or records as steps", "both or neither")
     return plan
+
+
+def _multiline(reader: Reader) -> bool:
+    """Read how CSV sources are cut; a plan says nothing of it where every newline ends a row."""
+    if reader.take("multiline") is not True:
+        raise changed("multiline: true, or nothing of csv", "another")
+    reader.done()
+    return True

@@ -62,6 +62,7 @@ def plan_of(config: Config) -> Plan:
         gauges=tuple(_planned(g, m) for g, m in zip(config.gauges, best[1], strict=True)),
         about=config.about,
         versions=_versions(),
+        multiline=config.multiline,
     )
     plan.verify()
     return plan

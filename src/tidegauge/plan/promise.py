@@ -50,6 +50,11 @@ def assumptions(plan: Plan) -> tuple[str, ...]:
         "The declared constants were chosen without looking at the data.",
         "The plan is run once. A second release of the same data spends again (ledger.json).",
     ]
+    if plan.multiline:
+        found.append(
+            "In CSV sources rows are split at newlines outside quotes: a row with an open quote "
+            "can swallow the rows that follow it. Every such source has balanced quotes."
+        )
     if plan.unit is not None:
         found.append(
             f"Column {plan.unit.column} tells the ids apart; rows without one are left out."
@@ -73,6 +78,8 @@ def declared(plan: Plan) -> dict[str, str]:
             if end is None
             else f"{instant_text(clock.start_us + end * clock.step_us)} ({end:,} steps)"
         )
+    if plan.multiline:
+        found["csv"] = "newlines within quotes belong to a field"
     if time is not None:
         zone = "" if time.timezone is None else f", {time.timezone} where a stamp has no zone"
         found["event time"] = f"column {time.column} ({time.format}{zone})"

@@ -415,6 +415,8 @@ MISTAKES = {
     "deep": ("a: " + "[" * 5000, "1:23", "levels"),
     "collection as a key": ("{[a]: b}\n", "1:2", "name of a field"),
     "not UTF-8": (FLIGHTS.encode().replace(b"To see", b"T\xf6 see"), "19:52", "0xf6"),
+    "quoted truth": (SMALL + "csv: {multiline: 'true'}\n", "7:18", "Expected true or false"),
+    "yes": (SMALL + "csv: {multiline: yes}\n", "7:18", "Expected true or false, got 'yes'"),
     "UTF-16": (FLIGHTS.encode("utf-16"), "1:1", "UTF-8"),
 }  # fmt: skip
 

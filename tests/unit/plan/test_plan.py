@@ -41,6 +41,20 @@ def plans(tmp_path_factory):
 # --- making plans
 
 
+def test_how_rows_are_cut_is_part_of_what_is_signed(planned):
+    plain = planned(RECORDS)
+    whole = planned(RECORDS + "csv: {multiline: true}\n")
+    assert (False, True) == (plain.multiline, whole.multiline)
+    assert plain == planned(RECORDS + "csv: {multiline: false}\n")
+    assert whole == Plan.from_bytes(whole.canonical())
+    for hashed in ("sha256", "fingerprint", "declaration"):
+        assert getattr(plain, hashed) != getattr(whole, hashed)
+    data = json.loads(whole.canonical())
+    for wrong in ({"multiline": False}, {"multiline": 1}, {}, {"multiline": True, "quote": "'"}):
+        with pytest.raises(InvalidParameter):
+            Plan.from_bytes(json.dumps(data | {"csv": wrong}).encode())
+
+
 def test_a_plan_says_what_the_config_declares(plans):
     plan = plans["baskets"]
     baskets, money = plan.gauges

@@ -77,7 +77,7 @@ def run(
             terminal.say(f"Warning: {warning}")
         for name, count in sorted(outcome.counters.items()):
             terminal.detail(f"{name}: {count:,} (for the operator alone)")
-        steps, store = outcome.last - outcome.first, settings.store
+        steps = outcome.last - outcome.first
         what = f"{steps:,} steps measured" if steps else "Nothing to measure"
         terminal.say(f"{what}; published up to step {outcome.last:,}.")
         terminal.say(

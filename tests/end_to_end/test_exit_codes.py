@@ -118,6 +118,49 @@ def test_78_a_wrong_config(shop):
         assert "epsilon" in err
 
 
+def test_78_a_store_that_is_a_folder(shop):
+    (shop / "visits.tidegauge").mkdir(mode=0o755)
+    for word in ("validate", "plan", "run"):
+        code, out, err = tidegauge(word, "visits.yaml", cwd=shop)
+        assert (78, "") == (code, out), err
+        assert "visits.yaml:9:8" in err
+        assert "folder" in err
+    assert 0o755 == (shop / "visits.tidegauge").stat().st_mode & 0o777
+
+
+def test_78_a_kind_of_source_that_run_cannot_read(shop):
+    (shop / "visits.yaml").write_text(CONFIG.replace("[visits.csv]", "[v.parquet.gz]"))
+    said = set()
+    for word in ("validate", "plan", "run"):
+        code, out, err = tidegauge(word, "visits.yaml", cwd=shop)
+        assert (78, "") == (code, out), err
+        said.add(err)
+    assert 1 == len(said)
+    assert "v.parquet.gz" in said.pop()
+
+
+@pytest.mark.parametrize("sink", ["visits.csv", "visits.tidegauge", "visits.mark", "public/x.csv"])
+def test_78_a_plan_file_whose_sink_would_overwrite_something(shop, sink):
+    assert 0 == tidegauge("plan", "visits.yaml", "-o", "plan.json", cwd=shop)[0]
+    content = json.loads((shop / "plan.json").read_text())
+    content["settings"]["sinks"] = [{"kind": "csv", "path": sink, "views": None}]
+    (shop / "plan.json").write_text(json.dumps(content))
+    before = contents(shop)
+    code, out, err = tidegauge("run", "plan.json", cwd=shop)
+    assert (78, "") == (code, out), err
+    assert "sink" in err
+    assert before == contents(shop)
+
+
+@pytest.mark.parametrize(
+    "output", ["visits.csv", "visits.yaml", "visits.tidegauge", "visits.mark", "public/plan.json"]
+)
+def test_2_a_plan_file_that_would_overwrite_something(shop, output):
+    before = contents(shop)
+    assert 2 == tidegauge("plan", "visits.yaml", "-o", output, cwd=shop)[0]
+    assert before == contents(shop)
+
+
 def test_78_a_plan_that_is_not_the_approved_one(shop):
     code, out, _ = run(shop, "--approved", "sha256:" + "0" * 64)
     assert (78, "") == (code, out)

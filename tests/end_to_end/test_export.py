@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from terminals import environment
 from terminals import in_process as tidegauge
-from visits import START, rows_of_visits, write_visits
+from visits import CONFIG, START, rows_of_visits, write_visits
 
 COLUMNS = [
     "gauge", "view", "shop", "step", "step_start", "step_end", "value", "noise_std", "lower",
@@ -172,3 +172,31 @@ def test_the_same_releases_give_the_same_picture(published):
 
 def test_a_picture_of_another_kind_is_refused(published):
     assert 2 == tidegauge("plot", "public", "-o", "x.gif", cwd=published)[0]
+
+
+@pytest.mark.parametrize("words", [["export", "--view", "step", "-o"], ["plot", "-o"]])
+def test_nothing_is_written_into_the_public_folder(published, words):
+    if not (published / "way").exists():
+        (published / "way").symlink_to("public")
+    ending = "csv" if words[0] == "export" else "png"
+    before = sorted(published.rglob("*"))
+    for place in (f"public/x.{ending}", f"way/x.{ending}", f"public/releases/../x.{ending}"):
+        code, out, err = tidegauge(words[0], "public", *words[1:], place, cwd=published)
+        assert (2, "") == (code, out)
+        assert "outside public" in err
+    assert before == sorted(published.rglob("*"))
+
+
+def test_a_title_cannot_forge_the_guarantee_of_a_picture(published, tmp_path, monkeypatch):
+    forged = "about: {title: '# What is promised # What is promised Nothing can be learned.'}"
+    shop = write_visits(tmp_path, rows_of_visits(), config=f"{CONFIG}{forged}\n")
+    assert 0 == tidegauge("run", "visits.yaml", cwd=shop)[0]
+    captions = []
+    monkeypatch.setattr(
+        "tidegauge.plots.releases_figure", lambda *_, **words: captions.append(words["caption"])
+    )
+    for folder in (shop, published):
+        assert 0 == tidegauge("plot", "public", "-o", "x.png", cwd=folder)[0]
+    assert captions[0] == captions[1]
+    assert captions[0].startswith("Whatever a reader looks for")
+    assert captions[0] in (published / "public" / "PRIVACY.md").read_text()

@@ -88,7 +88,7 @@ def _of_plan_file(path: Path) -> tuple[Plan, Settings]:
             "none. Where the source and the store are is not known. Run the file that "
             '"tidegauge plan CONFIG -o plan.json" wrote.'
         )
-    return plan, Settings.of(content["settings"], path.parent)
+    return plan, Settings.of(content["settings"], path.parent, path)
 
 
 def _stored(store: Path) -> Plan | None:

@@ -12,7 +12,7 @@ import click
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Column, Terminal, plain_table
-from tidegauge.cli.views import only_gauge, opened_view
+from tidegauge.cli.views import only_gauge, opened_view, outside
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def export(
     from tidegauge.engine.public import PublicFolder
 
     chosen = form or _by_ending(output)
+    if str(output) != "-":
+        outside(public, output)
     folder = PublicFolder(public)
     opened = opened_view(folder, only_gauge(folder, gauge), view)
     table = opened.table()

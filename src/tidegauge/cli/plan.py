@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from tidegauge.cli.accepted import accepted, plan_file
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Column, Terminal
 from tidegauge.cli.words import significant
+
+if TYPE_CHECKING:
+    from tidegauge.plan.settings import Settings
 
 __all__ = ["plan"]
 
@@ -37,6 +40,7 @@ def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
     if output is not None:
         from tidegauge.engine.files import put
 
+        _refuse_to_overwrite(settings, config, output)
         put(output, plan_file(made, settings, output.parent))
     if terminal.as_json:
         terminal.document(told)
@@ -44,6 +48,20 @@ def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
         _tell(terminal, told)
     if output is not None:
         terminal.say(f"Plan: {output}")
+
+
+def _refuse_to_overwrite(settings: Settings, config: Path, output: Path) -> None:
+    """Refuse a plan file in the place of anything that the plan works with."""
+    from tidegauge.plan.places import place_of
+
+    place = place_of(output)
+    public = place.inside(settings.path(settings.public))
+    itself = config.suffix != ".json" and place.same(place_of(config))
+    if settings.check(output) or public or itself:
+        raise click.UsageError(
+            f"Expected --output in a file of its own, got {output}, which the plan works with. It "
+            "would be overwritten. Write it elsewhere."
+        )
 
 
 def _tell(terminal: Terminal, told: dict[str, Any]) -> None:

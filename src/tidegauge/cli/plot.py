@@ -13,7 +13,7 @@ import click
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Terminal
-from tidegauge.cli.views import only_gauge, opened_view
+from tidegauge.cli.views import only_gauge, opened_view, outside
 from tidegauge.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def plot(
             f"Expected --output to end in .png or .svg, got {output.name}. The type of the picture "
             "follows from it. Rename it."
         )
+    outside(public, output)
     folder = PublicFolder(public)
     name = only_gauge(folder, gauge)
     opened = [opened_view(folder, name, view) for view in views or folder.views(name)]
@@ -155,6 +156,7 @@ def _length(steps: int, clock: Clock) -> str:
 
 
 def _caption(folder: PublicFolder) -> str:
-    """The guarantee in words: the first paragraph of the statement."""
-    promise = folder.statement().split("# What is promised", 1)[1].strip()
-    return " ".join(promise.split("\n\n")[0].split())
+    """The guarantee in one sentence, from the plan; no text of the operator is in it."""
+    from tidegauge.plan.promise import promise
+
+    return promise(folder.plan)

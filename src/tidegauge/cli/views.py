@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
 
-__all__ = ["only_gauge", "opened_view"]
+__all__ = ["only_gauge", "opened_view", "outside"]
 
 
 def only_gauge(folder: PublicFolder, gauge: str | None) -> str:
@@ -50,3 +51,14 @@ def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
             f"{problem} Published views are {', '.join(folder.views(gauge))}."
         ) from None
     return folder.view(gauge, found.decay, every=found.every).renamed(found.name)
+
+
+def outside(public: Path, output: Path) -> None:
+    """Refuse an output inside a public folder, whatever links lead there."""
+    from tidegauge.plan.places import place_of
+
+    if place_of(output).inside(public):
+        raise click.UsageError(
+            f"Expected --output outside {public}, got {output}. What was published must stay as it "
+            "is. Write it elsewhere."
+        )

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 from tidegauge.connectors import csv, jsonl, parquet
 from tidegauge.engine.source import Source
 from tidegauge.errors import InvalidParameter, SourceUnavailable
+from tidegauge.plan.sources import KINDS, kind_of, unknown_kind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,24 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "STANDARD_INPUT", "Files", "kind_of"]
 
 STANDARD_INPUT = "-"
-KINDS = ("csv", "jsonl", "parquet")
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-
-
-def kind_of(name: str) -> str | None:
-    """Return ``"csv"``, ``"jsonl"`` or ``"parquet"`` by the end of a file's name, else None.
-
-    Examples:
-        >>> kind_of("2013/flights.csv.gz"), kind_of("flights.xlsx")
-        ('csv', None)
-    """
-    name = name.lower()
-    packed = name.endswith(_COMPRESSED)
-    if packed:
-        name = name.rpartition(".")[0]
-    kind = name.rpartition(".")[2].replace("ndjson", "jsonl")
-    known = "." in name and kind in KINDS and not (packed and kind == "parquet")
-    return kind if known else None
 
 
 class Files(Source):
@@ -80,11 +63,7 @@ class Files(Source):
             )
         for pattern in self._patterns:
             if pattern != STANDARD_INPUT and kind_of(pattern) is None:
-                raise InvalidParameter(
-                    f"Expected the name of a .csv, .jsonl or .parquet file, got {pattern!r}. How "
-                    "to read others is unknown. Convert it; .csv and .jsonl may be packed (.gz, "
-                    ".bz2, .xz, .zst)."
-                )
+                raise InvalidParameter(unknown_kind(pattern))
 
     def describe(self) -> str:
         """Return the patterns."""

@@ -19,8 +19,9 @@ from typing import final
 from tidegauge.engine.files import private_folder, put
 from tidegauge.engine.store import Spend
 from tidegauge.errors import StoreBehind
+from tidegauge.plan.settings import default_mark
 
-__all__ = ["Mark", "MarkFile", "default_folder"]
+__all__ = ["Mark", "MarkFile"]
 
 _FORMAT = 1
 _WAYS = (
@@ -48,13 +49,6 @@ class Mark:
     spends: tuple[Spend, ...]
 
 
-def default_folder() -> Path:
-    """Where marks lie if the config does not say: the user's state directory."""
-    from platformdirs import user_state_path
-
-    return user_state_path("tidegauge", appauthor=False) / "marks"
-
-
 @final
 class MarkFile:
     """The file of a mark.
@@ -68,8 +62,7 @@ class MarkFile:
         self._given = path is not None
         self._store_path = store_path.resolve()
         if path is None:
-            name = hashlib.sha256(bytes(self._store_path)).hexdigest()[:32]
-            path = default_folder() / f"{name}.mark"
+            path = default_mark(self._store_path)
         self.path = path.resolve()
         private_folder(self.path.parent)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import sqlite3
@@ -75,12 +76,15 @@ def connect(path: Path) -> sqlite3.Connection:
     """
     folder(path.parent)
     with writing(path):
+        if path.is_dir():  # before its rights are changed
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, MODE))
         os.chmod(path, MODE)
         if not os.access(path, os.W_OK):
             raise PermissionError(13, "Permission denied")
-    connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
+    with speaking(path):
+        connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
     try:
         with speaking(path):
             _prepare(connection, path)

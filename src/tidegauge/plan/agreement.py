@@ -17,6 +17,7 @@ from tidegauge.plan.known_values import distinct, values_of_file
 from tidegauge.plan.parts import Clock, IdUnit, TimeColumn, count_cells
 from tidegauge.plan.problems import did_you_mean
 from tidegauge.plan.settings import Settings, Sink
+from tidegauge.plan.sources import kind_of, unknown_kind
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.unit import relation_of
 from tidegauge.strategies.decay import Running, Step
@@ -26,6 +27,7 @@ __all__ = ["Agreement"]
 _MOST_GRAINS = 1 << 40
 _EVENTS_PER_STEP = 1 << 20
 _MOST_TOTAL = 1 << 62
+_PLACES = frozenset({"sources", "store", "public", "mark", "sinks"})
 _CLOCK = frozenset({"step", "start", "end", "event_time", "timezone", "time_format"})
 
 
@@ -354,27 +356,16 @@ class Agreement:
             )
             if source == "-" and len(read.sources) > 1:
                 self._refuse(path, "Expected standard input alone, got it beside others. Split.")
-            elif source != "-" and not _is_data(source):
-                self._refuse(
-                    path,
-                    f"Expected .csv, .jsonl or .parquet (also .gz or .zst), got {shown(source)}. "
-                    "Its form is told by its name. Rename the file.",
-                )
+            elif source != "-" and kind_of(source) is None:
+                self._refuse(path, unknown_kind(source))
         store = read.store or f"{Path(document.file).stem}.tidegauge"
-        inside = Path(store).is_relative_to(Path(read.public))
-        if inside:
-            self._refuse(
-                ("store",) if read.store else ("public",),
-                "Expected the store outside the public folder, got it inside. It holds private "
-                "state. Choose another place.",
-            )
         names = {view.name for gauge in gauges if gauge for view in gauge.views}
         if None in gauges or "gauges" in self._wrong:
             names = set()  # some are not known, so that none can be refused
         sinks = tuple(
             sink for i, given in enumerate(read.sinks) for sink in self._sink(i, given, names)
         )
-        return Settings(
+        settings = Settings(
             base=str(Path(document.file).parent),
             sources=tuple(read.sources),
             store=store,
@@ -382,6 +373,11 @@ class Agreement:
             mark=read.mark,
             sinks=sinks,
         )
+        if not self._wrong & _PLACES and len(sinks) == len(read.sinks):
+            for conflict in settings.check(Path(document.file)):
+                told = conflict.field if conflict.field[0] in document.root else ("public",)
+                self._refuse(told, conflict.message)
+        return settings
 
     def _sink(self, i: int, given: form.SinkForm, names: set[str]) -> Iterator[Sink]:
         files = [(kind, getattr(given, kind)) for kind in ("parquet", "jsonl", "csv")]
@@ -402,13 +398,6 @@ class Agreement:
                     f"{did_you_mean(view, sorted(names))}".replace("fields here", "views"),
                 )
         yield Sink(kind, file.path, None if file.views is None else tuple(file.views))
-
-
-def _is_data(source: str) -> bool:
-    name = source.lower()
-    for packed in (".gz", ".zst", ".bz2", ".xz"):
-        name = name.removesuffix(packed)
-    return name.endswith((".csv", ".jsonl", ".ndjson", ".parquet"))
 
 
 def _plain(value: Fraction) -> str:

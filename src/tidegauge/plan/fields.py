@@ -20,7 +20,9 @@ __all__ = [
     "RESERVED",
     "amount",
     "cell_value",
+    "is_line",
     "length",
+    "line",
     "moment",
     "name",
     "seen",
@@ -61,6 +63,7 @@ _TRAPS = re.compile(
     r"|[-+]?\.?(inf|nan)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*",
     re.ASCII | re.IGNORECASE,
 )
+_UNSHOWN = frozenset(["Cc", "Cs", "Cn", "Zl", "Zp"])
 _LONGEST_NUMBER = 60
 
 
@@ -84,6 +87,23 @@ def text(value: Any) -> str:
     if not isinstance(value, Scalar) or value.empty or not value.strip():
         raise _refused("text", value, "Nothing can be found by it. Write a word, or quote it.")
     return str(value)
+
+
+def is_line(value: str) -> bool:
+    """Whether a text is one line without control characters."""
+    return not any(unicodedata.category(sign) in _UNSHOWN for sign in value)
+
+
+def line(value: Any) -> str:
+    """Return text of one line, which stands in published documents as it is."""
+    found = text(value)
+    if not is_line(found):
+        raise _refused(
+            "one line of printable text",
+            value,
+            "Published documents would show something else than was signed. Write it in one line.",
+        )
+    return found
 
 
 def amount(value: Any) -> Fraction:

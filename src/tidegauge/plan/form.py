@@ -154,6 +154,7 @@ def _key(value: Any) -> str:
 
 
 Text = Annotated[str, _scalar(fields.text, str)]
+Line = Annotated[str, _scalar(fields.line, str)]
 Key = Annotated[str, _scalar(_key, str)]
 Number = Annotated[Fraction, _scalar(fields.amount, float)]
 Moment = Annotated[int, _scalar(fields.moment, str)]
@@ -339,12 +340,12 @@ def _gauge(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 class AboutForm(_Strict):
     """What the operator says of the publication; published as it stands."""
 
-    title: Text | None = None
-    curator: Text | None = None
-    contact: Text | None = None
-    purpose: Text | None = None
-    data: Text | None = None
-    license: Text | None = None
+    title: Line | None = None
+    curator: Line | None = None
+    contact: Line | None = None
+    purpose: Line | None = None
+    data: Line | None = None
+    license: Line | None = None
 
 
 class SinkFileForm(_Strict):

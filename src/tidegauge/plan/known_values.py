@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,12 +30,26 @@ def distinct(document: Document, path: Path_, values: list[str]) -> None:
                 "cells. Remove one.",
             )
         seen.setdefault(value, i)
+        if (look := _hidden(value)) is not None:
+            document.warn((*path, i), look)
     for i, look in twins(values):
         document.warn(
             (*path, i),
             f"{shown(look)} is written in two ways of Unicode here (composed and decomposed). They "
             "are two cells, and a row counts in the one that it is spelled like.",
         )
+
+
+def _hidden(value: str) -> str | None:
+    """What to say of a value in which something is not seen."""
+    if not value.strip():
+        return "A value is empty. Rows count in its cell where the column is empty text."
+    if any(unicodedata.category(sign) == "Cf" for sign in value):
+        return (
+            f"{value!a} holds a character that is not seen. A row counts in its cell only "
+            "where the column holds it, too."
+        )
+    return None
 
 
 def values_of_file(document: Document, path: Path_, given: FileForm) -> list[str]:

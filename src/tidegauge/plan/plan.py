@@ -16,6 +16,7 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.stored import Reader, plain, read_as
 from tidegauge.plan.canonical import canonical_bytes, digest, parsed_json
+from tidegauge.plan.fields import is_line
 from tidegauge.plan.parts import Clock, IdUnit, PlannedGauge, TimeColumn, neighbors_of
 from tidegauge.plan.parts_data import (
     changed,
@@ -270,6 +271,8 @@ def _plan_of(data: Any) -> Plan:
         multiline="csv" in reader.names and _multiline(Reader(reader.take("csv"), "csv")),
     )
     reader.done()
+    if not all(is_line(text) for _, text in plan.about):
+        raise changed("one line of printable text in each field of about", "another")
     if (plan.clock.step_us is None) != (plan.time is None):
         raise changed("a time column, or records as steps", "both or neither")
     return plan

@@ -27,7 +27,15 @@ from tidegauge.privacy.guarantee import ApproxDP, PureDP, rounded_up
 from tidegauge.privacy.statement import fact_of, privacy_statement
 from tidegauge.strategies.decay import Decay
 
-__all__ = ["assumptions", "declared", "ledger_data", "odds", "privacy_data", "privacy_text"]
+__all__ = [
+    "assumptions",
+    "declared",
+    "ledger_data",
+    "odds",
+    "privacy_data",
+    "privacy_text",
+    "promise",
+]
 
 _FEW = 12
 _ALARM = 0.05
@@ -123,6 +131,11 @@ def _code(text: str) -> str:
     """Text of the config as it may stand in Markdown."""
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}"
+
+
+def promise(plan: Plan) -> str:
+    """Return the guarantee in one sentence, for what this plan protects."""
+    return plan.guarantee.in_words(fact_of(plan.privacy_unit, plan.relation, _period(plan)))
 
 
 def odds(plan: Plan) -> str:

@@ -258,7 +258,7 @@ gauges:
 def test_all_mistakes_are_told_at_once_with_their_places(read):
     found = [(p.line, p.column, p.message.split(". ")[0]) for p in problems(read, MANY)]
     assert found == [
-        (1, 10, "Expected .csv, .jsonl or .parquet (also .gz or .zst), got 'flights.txt'"),
+        (1, 10, "Expected the name of a .csv, .jsonl or .parquet file, got 'flights.txt'"),
         (2, 1, "Expected a known field, got 'time'"),
         (4, 8, "Expected a time with its zone, got '2013-01-01'"),
         (6, 9, "Expected event or a mapping with an id, got 'evnt'"),
@@ -534,3 +534,18 @@ def test_a_problem_never_shows_more_than_a_screen_line():
 def test_a_foreign_name_is_only_proposed_where_there_is_such_a_field():
     assert did_you_mean("share", ["budget_weight"]) == "Did you mean 'budget_weight'?"
     assert did_you_mean("share", ["window"]) == "The fields here are window."
+
+
+@pytest.mark.parametrize("title", ["a\\nb", "a\\tb", "a\\x1b[2J", "a\\u2028b", "a\\x85b"])
+def test_about_is_one_line_without_control_characters(read, title):
+    found = problems(read, replaced("Departures from New York", f'"{title}"'))
+    assert {19} == {problem.line for problem in found}
+
+
+def test_a_value_with_something_unseen_is_warned_of(read):
+    text = replaced("[UA, B6, EV, DL, AA, MQ]", '[UA, "U\\u200bA", ""]')
+    warned = [(p.line, p.message) for p in read(text).warnings]
+    assert [14, 14] == [line for line, _ in warned]
+    assert warned[0][1].startswith("'U\\u200bA' holds a character that is not seen.")
+    assert "empty" in warned[1][1]
+    assert () == read(FLIGHTS).warnings

@@ -23,6 +23,7 @@ def csv_rows(data):
     for line in lines:
         line = line.removesuffix(b"\r")
         if not line:
+            rows += [None] if header else []
             continue
         row = _csv_row(line)
         if header is None:
@@ -53,11 +54,11 @@ def _split(text):
 def jsonl_rows(data):
     """Rows of JSON lines as dicts, None for an unreadable record."""
     rows = []
-    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+    *lines, last = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for line in lines:
         line = line.removesuffix(b"\r")
-        if line:
-            rows.append(_json_row(line))
-    return rows
+        rows.append(_json_row(line) if line else None)
+    return rows + ([_json_row(last)] if last not in (b"", b"\r") else [])
 
 
 def _json_row(line):

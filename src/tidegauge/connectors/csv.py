@@ -1,4 +1,4 @@
-r"""CSV: the first line names the columns; every other record is one row of text.
+r"""CSV: the first line that is not empty names the columns; each later record is a row of text.
 
 Fields are separated by commas. A field is quoted if its first and last character is a double quote;
 between them a double quote is written twice. A record whose quotes stand otherwise, or that has not
@@ -43,8 +43,9 @@ def columns_of(path: Path, *, multiline: bool = False) -> list[str] | None:
         SourceUnavailable: The file is away, or its first line is no header.
     """
     for block in blocks(path, half=False, quotes=multiline):
-        if len(block.starts):
-            return _header(path, block)
+        number = _first(block)
+        if number is not None:
+            return _header(path, block, number)
     return None
 
 
@@ -58,21 +59,29 @@ def read(path: Path, columns: Sequence[str], *, multiline: bool = False) -> Iter
     if header is None:
         return
     parser = _Parser(header, columns, path)
-    first = 1  # the header is no row
+    begun = False  # the header, and empty lines before it, are no rows
     for block in blocks(path, half=True, quotes=multiline):
+        first = 0
+        if not begun:
+            number = _first(block)
+            begun = number is not None
+            first = len(block.starts) if number is None else number + 1
         if len(block.starts) > first:
             yield parser.rows(block, first)
-        if len(block.starts):
-            first = 0
 
 
 def places(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[int]:
     """Return where the columns stand.
 
     Raises:
-        SourceUnavailable: One is missing, or stands twice.
+        SourceUnavailable: One is missing, stands twice, or has a name that polars takes for many.
     """
     for column in columns:
+        if column == "*" or (column.startswith("^") and column.endswith("$")):
+            raise SourceUnavailable(
+                f"Expected the name of one column of {path.name}, got {column!r}. Names of this "
+                "form stand for many columns in polars. Rename the column."
+            )
         found = header.count(column)
         if found != 1:
             raise SourceUnavailable(
@@ -82,10 +91,16 @@ def places(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[in
     return [header.index(column) for column in columns]
 
 
-def _header(path: Path, block: Block) -> list[str]:
-    if block.readable[0]:
+def _first(block: Block) -> int | None:
+    """Which record of a block is the first that is not empty."""
+    filled = np.flatnonzero(block.ends > block.starts)
+    return int(filled[0]) if len(filled) else None
+
+
+def _header(path: Path, block: Block, number: int) -> list[str]:
+    if block.readable[number]:
         try:
-            fields = next(csv.reader([block.record(0).decode()], strict=True))
+            fields = next(csv.reader([block.record(number).decode()], strict=True))
         except csv.Error:
             fields = []
         if 0 < len(fields) <= _MOST_COLUMNS:

@@ -8,9 +8,10 @@ that is read whole and written back without three kinds of fields.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-__all__ = ["as_bytes"]
+__all__ = ["as_bytes", "footer_of"]
 
 _MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
@@ -58,6 +59,20 @@ def _plain(element: Struct) -> Struct:
     if fields.get(_TYPE) != _BYTE_ARRAY or not text:
         return element
     return [field for field in element if field[0] not in (_CONVERTED, _LOGICAL)]
+
+
+def footer_of(path: Path) -> bytes:
+    """Return the end of a Parquet file as a file of its own: its schema without its rows.
+
+    Raises:
+        OSError: The file is away.
+    """
+    with path.open("rb") as file:
+        whole = file.seek(0, 2)
+        file.seek(max(0, whole - 8))
+        size = int.from_bytes(file.read(4), "little") + 8
+        file.seek(max(0, whole - size))
+        return _MAGIC + file.read()
 
 
 class _Reader:

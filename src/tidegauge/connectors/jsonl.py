@@ -2,9 +2,10 @@
 
 Numbers keep the digits that were written, so that decimals stay exact; truth values become
 ``true`` and ``false``; a missing field, ``null``, a list or an object is null. A record is
-unreadable if it is no JSON object, uses ``NaN`` or ``Infinity``, or has a needed text that no UTF-8
-can hold (half of a surrogate pair). Of a field that stands twice the last one counts. A last record
-without newline counts if it is whole: an object shows its own end.
+unreadable if it is no JSON object (an empty line is none), uses ``NaN`` or ``Infinity``, or has a
+needed text that no UTF-8 can hold (half of a surrogate pair). Of a field that stands twice the last
+one counts. A last record without newline counts if it is whole: an object shows its own end. Ids
+and cells are compared as they are written: 1 is "1", and 1.0 is no id and another cell.
 
 Records of one form, as programs write them, are read together by regular expressions; all others
 one by one. Both ways agree to the byte.

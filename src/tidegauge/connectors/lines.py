@@ -1,16 +1,16 @@
 r"""Records of text files: split by newline, in blocks of bounded size, each judged by itself.
 
-A record ends with ``\n`` or ``\r\n``. Empty lines are no records. A record is unreadable, and its
-row one of nulls, if
+A record ends with ``\n`` or ``\r\n``. A record is unreadable, and its row one of nulls, if
 
+* it is an empty line: where each record is a step, the records behind it keep their places,
 * it is longer than 1 MiB,
 * it is not UTF-8, or holds U+FFFD, which decoders write where bytes were not UTF-8,
 * it is the last of a CSV file and has no newline: it may be half written, and counting it once now
   and once when it is whole would count one event twice. (In a ``.zst`` file that cannot be seen; so
   it has to be whole when it is read.)
 
-A byte order mark at the beginning is left out. A compressed file that ends too early, or is not
-what its name says, is an unavailable source.
+Behind the last newline there is no record. A byte order mark at the beginning is left out. A
+compressed file that ends too early, or is not what its name says, is an unavailable source.
 """
 
 from __future__ import annotations
@@ -186,9 +186,7 @@ def _block(data: bytes, quotes: bool) -> Block:
     if not len(ends) or ends[-1] != len(data) - 1:  # an open quote at the end of the file
         ends = np.append(ends, len(data) - 1)
     starts = np.concatenate([[0], ends[:-1] + 1])
-    if (starts == ends).any():
-        starts, ends = starts[starts < ends], ends[starts < ends]
-    readable = ends - starts <= LONGEST
+    readable = (ends > starts) & (ends - starts <= LONGEST)
     block = Block(data, starts, ends, readable)
     if not data.isascii() and not _is_text(data):
         for number in range(len(starts)):

@@ -1,9 +1,11 @@
-"""Parquet: columns of the file's own types, in slices of rows, the next one read ahead.
+"""Parquet: columns in the normal form of their types, in slices of rows, the next one read ahead.
 
 The footer is read before anything is counted. A file that is cut off or whose pages cannot be
 decoded is an unavailable source: the run ends before its first release, for finite sources are
 counted completely before. Text that is not UTF-8 is null, row by row: some writers let it through,
-although the format forbids it. To read it, such a file is held in memory whole.
+although the format forbids it. To read it, such a file is held in memory whole, without the types
+that only its writer's library knows. Both ways give every column the same normal form; a type for
+which they could not is refused before any row is read.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegauge.connectors.csv import places
-from tidegauge.connectors.footer import as_bytes
+from tidegauge.connectors.footer import as_bytes, footer_of
+from tidegauge.connectors.normal import normal_type, normalized, reads_alike
 from tidegauge.errors import SourceUnavailable
 
 if TYPE_CHECKING:
@@ -26,20 +29,42 @@ _ROWS = 1 << 17  # of a slice: a few megabytes for each column
 
 
 def types_of(path: Path, columns: Sequence[str]) -> dict[str, pl.DataType]:
-    """Return the types of these columns; bytes are read as text.
+    """Return the types that these columns are read as.
 
     Raises:
-        SourceUnavailable: The file is away, has no footer, or lacks a column.
+        SourceUnavailable: The file is away, has no footer, lacks a column, or a column has a type
+            that is not read.
     """
+    types = {}
+    for column, kind in _declared(path, columns).items():
+        normal = normal_type(kind)
+        assert normal is not None
+        types[column] = normal
+    return types
+
+
+def _declared(path: Path, columns: Sequence[str]) -> dict[str, pl.DataType]:
+    """Return the writer's types of these columns, each of which has a normal form."""
     import polars as pl
 
     try:
         schema = pl.scan_parquet(path, glob=False).collect_schema()
+        plain_footer = as_bytes(footer_of(path))
+        if plain_footer is None:
+            raise _unreadable(path) from None
+        plain = pl.scan_parquet(plain_footer).collect_schema()
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise _unreadable(path) from None
     places(path, list(schema), columns)
-    types = {column: schema[column] for column in columns}
-    return {name: pl.String() if kind == pl.Binary else kind for name, kind in types.items()}
+    for column in columns:
+        kind = schema[column]
+        if normal_type(kind) is None or not reads_alike(kind, plain.get(column, pl.Unknown())):
+            raise SourceUnavailable(
+                f"Expected text, numbers, truth values or times in {column!r} of {path.name}, got "
+                f"type {kind.base_type()}. It has no form that every way of reading shares. Write "
+                "the column as text, as an integer or as a float."
+            )
+    return {column: schema[column] for column in columns}
 
 
 def read(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -48,8 +73,7 @@ def read(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     Raises:
         SourceUnavailable: The file is away, damaged, or lacks a column.
     """
-    types_of(path, columns)
-    slices = _Slices(path, columns)
+    slices = _Slices(path, _declared(path, columns))
     starts = range(0, slices.count, _ROWS)
     if len(starts) < 2:
         yield from map(slices.at, starts)
@@ -66,10 +90,10 @@ def read(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
 class _Slices:
     """The rows of a file by their places."""
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+    def __init__(self, path: Path, types: dict[str, pl.DataType]) -> None:
         import polars as pl
 
-        self._path, self._columns = path, list(columns)
+        self._path, self._types, self._columns = path, types, list(types)
         self._rows = pl.scan_parquet(path, glob=False)
         self._declared = True  # text is read as text
         self.count = self._taken(self._rows.select(pl.len())).item()
@@ -93,8 +117,7 @@ class _Slices:
         import polars as pl
 
         frame = self._rows.select(self._columns).slice(start, _ROWS).collect()
-        binary = [s.name for s in frame.iter_columns() if s.dtype == pl.Binary]
-        return frame.with_columns(_text(frame[name]) for name in binary) if binary else frame
+        return pl.DataFrame(normalized(frame[name], kind) for name, kind in self._types.items())
 
     def _as_bytes(self) -> pl.LazyFrame:
         import polars as pl
@@ -114,24 +137,6 @@ class _Slices:
             return self._decoded(start) if rows is None else rows.collect()
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
             raise _unreadable(self._path) from None
-
-
-def _text(column: pl.Series) -> pl.Series:
-    """Read bytes as UTF-8; what is none is null."""
-    import polars as pl
-
-    try:
-        return column.cast(pl.String)
-    except pl.exceptions.PolarsError:
-        values = [None if value is None else _utf8(value) for value in column.to_list()]
-        return pl.Series(column.name, values, dtype=pl.String)
-
-
-def _utf8(value: bytes) -> str | None:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _unreadable(path: Path) -> SourceUnavailable:

@@ -7,7 +7,9 @@ removing an id removes its at most :math:`k` events and changes nothing else (wh
 cap that ids share would let one id decide what another contributes; there is none here.
 
 A row without an id (null or empty text) is dropped: the rows of a person without one would have no
-bound together. Equal ids are equal text, byte for byte.
+bound together. Equal ids are equal text, byte for byte: the integer 1 and the text "1" are one id.
+A whole number that is spelled as a float (``1.0``, ``1.5e10``, ``1e+16``) is no id, for some
+writers spell an integer so once a neighbor is null; its row is dropped as if it had none.
 
 ``per="lifetime"`` counts over the whole life of a store: the counts of one call enter the next.
 With ``per`` a number of steps, :math:`k` events of each id are kept in each period, cut from step
@@ -41,6 +43,7 @@ Part = tuple[Int64, Int64 | None]
 _PENDING = 1 << 17  # rows that wait before they are merged with what is kept
 _ODD = 0x1E3779B97F4A7C15  # spreads periods over a word
 _FIRST = np.iinfo(np.int64).min
+_FLOAT = r"^[+-]?[0-9]+(?:\.0*|(?:\.[0-9]+[eE]\+?|[eE]\+)[0-9]+)$"  # spells a whole number
 # columns of the table of kept events: hash (two halves), period, stamp, tie, weight, then gauges
 _HIGH, _LOW, _PERIOD, _STAMP, _TIE, _WEIGHT, _GAUGES = range(7)
 
@@ -131,10 +134,10 @@ class Bounding:
         """Return both halves of the hash of each wanted id, and which rows have one."""
         import polars as pl
 
-        if ids.dtype.is_float():
-            ids = ids.fill_nan(None)
+        if ids.dtype.is_float():  # of sources that tell no types; others are refused
+            ids = pl.Series(ids.name, [None] * len(ids), dtype=pl.String)
         text = ids if ids.dtype == pl.String else ids.cast(pl.String, strict=False)
-        text = text.set(~pl.Series(wanted) | (text == ""), None)
+        text = text.set(~pl.Series(wanted) | (text == "") | text.str.contains(_FLOAT), None)
         names = text.drop_nulls().unique()
         codes = text.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         digests = b"".join(map(self._digest, names.to_list()))

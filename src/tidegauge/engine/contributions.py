@@ -138,14 +138,19 @@ def check_types(plan: Plan, parts: Sequence[tuple[str, dict[str, pl.DataType]]])
         if plan.time is not None:
             _check_time(part, plan.time.column, types[plan.time.column], plan)
         for gauge in plan.gauges:
-            if gauge.column is not None:
-                kind = types[gauge.column]
-                if not (kind.is_numeric() or _is_text(kind)):
-                    raise _wrong(part, gauge.column, "numbers or text", kind)
-            for column, _ in gauge.by:
-                _check_plain(part, column, types[column])
+            _check_gauge(part, gauge, types)
         if plan.unit is not None:
             _check_plain(part, plan.unit.column, types[plan.unit.column])
+
+
+def _check_gauge(part: str, gauge: PlannedGauge, types: dict[str, pl.DataType]) -> None:
+    if gauge.column is not None:
+        kind = types[gauge.column]
+        if not (kind.is_numeric() or _is_text(kind)):
+            raise _wrong(part, gauge.column, "numbers or text", kind)
+    for column, _ in gauge.by:
+        _check_plain(part, column, types[column])
+    _check_where(part, gauge, types)
 
 
 def _check_time(part: str, column: str, kind: Any, plan: Plan) -> None:
@@ -166,8 +171,27 @@ def _check_time(part: str, column: str, kind: Any, plan: Plan) -> None:
 def _check_plain(part: str, column: str, kind: Any) -> None:
     import polars as pl
 
-    if not (_is_text(kind) or kind.is_numeric() or kind == pl.Boolean):
-        raise _wrong(part, column, "text, numbers or truth values", kind)
+    if kind.is_float() or kind == pl.Decimal:
+        raise SourceUnavailable(
+            f"Expected text, integers or truth values in {column!r} of {part}, got type "
+            f"{kind.base_type()}. Ids and cells are compared as text, and 1.0 is not 1: an id "
+            "would be two. Cast the column to integers or to text."
+        )
+    if not (_is_text(kind) or kind.is_integer() or kind == pl.Boolean):
+        raise _wrong(part, column, "text, integers or truth values", kind)
+
+
+def _check_where(part: str, gauge: PlannedGauge, types: dict[str, pl.DataType]) -> None:
+    """Refuse columns whose types a predicate cannot judge: polars would raise at every row."""
+    import polars as pl
+
+    from tidegauge.plan.where import columns
+
+    for column in () if gauge.where is None else columns(gauge.where):
+        kind = types[column]
+        plain = (pl.String, pl.Null, pl.Boolean, pl.Date, pl.Datetime, pl.Time)
+        if not (kind in plain or kind.is_numeric()):
+            raise _wrong(part, column, "text, numbers, truth values or times", kind)
 
 
 def _is_text(kind: Any) -> bool:

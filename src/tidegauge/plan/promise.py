@@ -65,7 +65,8 @@ def assumptions(plan: Plan) -> tuple[str, ...]:
         )
     if plan.unit is not None:
         found.append(
-            f"Column {plan.unit.column} tells the ids apart; rows without one are left out."
+            f"Column {plan.unit.column} tells the ids apart, compared as text byte for byte; rows "
+            "without one, or with one spelled as a float (1.0), are left out."
         )
     return tuple(found)
 
@@ -209,6 +210,7 @@ def privacy_text(plan: Plan, errata: Sequence[str] = ()) -> str:
         spent=plan.ledger.total(),
         delta=delta_of(plan) or Fraction(1, 10**9),
         period=_period(plan),
+        records=plan.clock.step_us is None,
     )
     lines.append("#" + promised.rstrip())
     lines += ["## Assumed", _bullets(assumptions(plan)), "## At rest", _bullets(_AT_REST)]

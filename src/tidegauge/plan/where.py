@@ -86,6 +86,13 @@ def parsed(text: str) -> Node:
 
     if weight(node) > _MOST_WEIGHT:
         raise too_deep(0)
+    for part in walk(node):
+        if part.name == "column" and _is_pattern(part.value):
+            raise PredicateError(
+                f"Expected the name of one column, got {part.value!r}. Names of this form stand "
+                "for many columns in polars. Rename the column.",
+                part.offset,
+            )
     if all(part.name != "column" for part in walk(node)):
         raise PredicateError(
             "Expected a condition that reads a column, got constants alone. It counts every row or "
@@ -93,3 +100,8 @@ def parsed(text: str) -> Node:
             0,
         )
     return node
+
+
+def _is_pattern(name: str) -> bool:
+    """Whether polars reads a name as a pattern of names."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))

@@ -47,6 +47,7 @@ def privacy_statement(
     spent: Spend | None = None,
     delta: Number = Fraction(1, 10**9),
     period: str | None = None,
+    records: bool = False,
 ) -> str:
     """Return what is promised, to whom, and what is not, as Markdown.
 
@@ -62,6 +63,7 @@ def privacy_statement(
             (epsilon, delta) guarantee brings its own.
         period: Of an id unit, the length of the periods that its bound holds for, each of which is
             protected by itself; None: the bound holds for the whole life of the stream.
+        records: Whether each record is a step, so that one that is taken away leaves its step.
 
     Raises:
         InvalidParameter: delta is not between 0 and 1.
@@ -78,7 +80,7 @@ def privacy_statement(
     delta = guarantee.delta if isinstance(guarantee, ApproxDP) else ApproxDP(1, delta).delta
     sections = [
         "# What is promised",
-        *_promise(guarantee, unit, relation, spent, delta, period, len(gauges)),
+        *_promise(guarantee, unit, relation, spent, delta, period, len(gauges), records),
         "## More events",
         _more_events(spent or guarantee, unit, relation, delta),
         "## Gauges",
@@ -119,11 +121,12 @@ def _promise(
     delta: Fraction,
     period: str | None,
     gauges: int,
+    records: bool,
 ) -> Iterable[str]:
     """The promise, who it is for, what it covers, and what stands behind it."""
     fact, alone = fact_of(unit, relation, period), gauges == 1
     yield guarantee.in_words(fact)
-    yield _protected(unit, relation, period)
+    yield _protected(unit, relation, period, records)
     which = "from this gauge" if alone else "from these gauges, together"
     yield (
         f"The promise covers everything that is ever published {which}: every view, every step, "
@@ -148,7 +151,9 @@ def _odds(spent: GaussianDP, guarantee: ApproxDP, fact: str) -> Iterable[str]:
         )
 
 
-def _protected(unit: PrivacyUnit, relation: NeighboringRelation, period: str | None) -> str:
+def _protected(
+    unit: PrivacyUnit, relation: NeighboringRelation, period: str | None, records: bool
+) -> str:
     """The unit and the relation in full."""
     if isinstance(unit, Contributions):
         many = "1 event" if unit.max_events == 1 else f"{unit.max_events} events"
@@ -163,6 +168,8 @@ def _protected(unit: PrivacyUnit, relation: NeighboringRelation, period: str | N
         who = "one event"
     if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         how = "it is in the stream, or the stream has nothing of it (`add_or_remove_one`)"
+        if records:
+            how += "; a record that is taken away keeps its place and adds nothing"
     else:
         how = "its values and cells are these or any others, its steps the same (`replace_one`)"
     return f"Protected is {who}: {how}."

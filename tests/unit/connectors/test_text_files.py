@@ -63,7 +63,7 @@ CSV_CASES = {
     "half a character": (b"\xc3,b,c\n", [None]),
     "replacement character": ("a\ufffd,b,c\n".encode(), [None]),
     "NUL": (b"a\x00,b,\x00\n", [("a\x00", "b", "\x00")]),
-    "blank lines": (b"\n\r\n\na,b,c\n\n", [("a", "b", "c")]),
+    "blank lines": (b"\n\r\n\na,b,c\n\n", [None, None, None, ("a", "b", "c"), None]),
     "blanks are kept": (b" a,\tb , c\n", [(" a", "\tb ", " c")]),
     "comment sign": (b"#a,b,c\n", [("#a", "b", "c")]),
     "header again": (HEADER, [("time", "carrier", "v")]),
@@ -261,7 +261,8 @@ def test_a_file_without_rows_has_none(tmp_path, data):
             continue
         source = written(tmp_path, name, data)
         assert [] == source.types(("v",))
-        assert [] == rows_of(source, ("v",))
+        blank = data.count(b"\n") if name == "a.jsonl" else 0  # a record that keeps its place
+        assert [None] * blank == rows_of(source, ("v",))
 
 
 @pytest.mark.parametrize("header", [b"time,w\n", b"v,v\n", b"\xff,v\n", b'"v\n', b"V\n", b"v;w\n"])

@@ -1,7 +1,9 @@
 """T7: old copies, lost stores, second releases: refused, or charged again in full."""
 
+import hashlib
 import json
 import shutil
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -58,7 +60,8 @@ def test_a_restored_store_is_refused_by_its_mark_alone(place):
 
 def test_a_restored_store_is_refused_by_the_public_folder_if_the_mark_was_restored_too(place):
     mark = MarkFile(place.mark, place.store)
-    content = mark.read("")
+    (content,) = mark.read("")
+    place.mark.unlink()
     mark.write(replace(content, step=10))
     with pytest.raises(StoreBehind, match="which is step 11 and more"):
         place.run(PLAN, ROWS)
@@ -232,3 +235,143 @@ def test_a_mark_beside_its_store_is_warned_of(memory_path):
     settings = replace(stand.Place(memory_path).settings, mark="private/a.mark")
     outcome = running.run(PLAN, stand.Rows(ROWS), settings, until=until(10))
     assert "lies beside its store" in outcome.warnings[0]
+
+
+def restored(place):
+    shutil.rmtree(place.root / "private")
+    shutil.copytree(place.root / "backup", place.root / "private")
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_store_older_than_an_accepted_release_is_refused_and_nothing_is_forgotten(place, public):
+    place.run(PLAN, ROWS, accept_second_release=True, until=until(10))  # the steps are equal
+    restored(place)
+    mark = place.mark.read_bytes()
+    if not public:
+        shutil.rmtree(place.public)
+    before = place.files()
+    with pytest.raises(StoreBehind, match="Expected 2 releases"):
+        place.run(PLAN, ROWS)
+    assert (mark, before) == (place.mark.read_bytes(), place.files())
+    assert 3 == place.run(PLAN, ROWS, accept_second_release=True).releases
+
+
+def test_a_ledger_remembers_a_release_that_store_and_mark_forgot(place):
+    backup = place.mark.read_bytes().replace(b'"step": 20', b'"step": 10')
+    text, _ = backup.decode().rstrip("\n").rsplit("\n", 1)
+    place.run(PLAN, ROWS, accept_second_release=True, until=until(10))
+    restored(place)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    place.mark.write_text(f"{text}\n{digest}\n")
+    with pytest.raises(StoreBehind, match="does not know 1 of the 2 releases"):
+        place.run(PLAN, ROWS)
+    assert 3 == place.run(PLAN, ROWS, accept_second_release=True).releases
+
+
+def test_releases_of_one_day_and_step_are_all_charged(place):
+    for releases in (2, 3, 4):
+        outcome = place.run(PLAN, ROWS, accept_second_release=True, until=until(20))
+        assert releases == outcome.releases
+        restored(place)
+    ledger = json.loads(place.files()["ledger.json"])
+    assert 4 == len({charge["id"] for charge in ledger["charges"]})
+    assert {"1", "2", "3"} == {path.name for path in (place.public / "superseded").iterdir()}
+
+
+def test_a_mark_never_forgets_a_release_nor_a_step(place):
+    file = MarkFile(place.mark, place.store)
+    (mark,) = file.read("")
+    for less in (replace(mark, spends=()), replace(mark, step=10)):
+        with pytest.raises(StoreBehind, match="knows of more"):
+            file.write(less)
+    assert [mark] == file.read("")
+
+
+@pytest.mark.parametrize("hours", [0, 10])
+def test_another_store_of_the_plan_does_not_publish_into_the_folder(memory_path, hours):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(hours))
+    before = place.files()
+    other = replace(place.settings, store="other.tidegauge", mark="marks/other.mark")
+    with pytest.raises(StoreBehind, match="publish into another folder"):
+        running.run(PLAN, stand.Rows(ROWS), other)
+    own = replace(other, public="other")
+    assert 1 == running.run(PLAN, stand.Rows(ROWS), own).releases
+    with pytest.raises(StoreBehind, match="publish into another folder"):  # though not behind
+        running.run(PLAN, stand.Rows(ROWS), other)
+    assert before == place.files()
+    both = running.run(PLAN, stand.Rows(ROWS), other, accept_second_release=True)
+    assert 3 == both.releases  # each of the two, and what was accepted
+    with pytest.raises(StoreBehind, match="publish into another folder"):
+        place.run(PLAN, ROWS)
+
+
+def test_an_accepted_store_at_another_path_goes_on_without_further_cost(memory_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(memory_path / "state"))
+    place = stand.Place(memory_path)
+    settings = replace(place.settings, mark=None)
+    moved = replace(settings, store="moved.tidegauge")
+
+    def run(where, hours, **options):
+        return running.run(PLAN, stand.Rows(ROWS), where, until=until(hours), **options)
+
+    run(settings, 10)
+    shutil.copy(place.store, memory_path / "moved.tidegauge")
+    run(settings, 20)
+    with pytest.raises(StoreBehind, match="Expected 20 steps"):
+        run(moved, 12)
+    assert 2 == run(moved, 12, accept_second_release=True).releases
+    assert 2 == run(moved, 14).releases
+    assert 2 == run(moved, 16, accept_second_release=True).releases
+    with pytest.raises(StoreBehind, match="Expected 2 releases"):  # the one it took the place of
+        run(settings, 30)
+
+
+def test_copies_of_equal_steps_are_refused_wherever_their_marks_are_named(memory_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(memory_path / "state"))
+    place = stand.Place(memory_path)
+    first = replace(place.settings, mark=None)
+    second = replace(first, store="second.tidegauge")
+    running.run(PLAN, stand.Rows(ROWS), first, until=until(10))
+    place.store.rename(memory_path / "second.tidegauge")
+    running.run(PLAN, stand.Rows(ROWS), second, until=until(10))
+    shutil.copy(memory_path / "second.tidegauge", place.store)  # both have a mark of 10 steps
+    for settings in (first, second):
+        with pytest.raises(StoreBehind, match="two copies"):
+            running.run(PLAN, stand.Rows(ROWS), settings)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", None])
+def test_a_broken_ledger_is_refused_with_a_remedy(memory_path, damage):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    backup = place.store.read_bytes()
+    place.run(PLAN, ROWS, until=until(20))
+    ledger = place.public / "ledger.json"
+    ledger.unlink()
+    if damage is not None:
+        ledger.write_bytes(damage)
+    with pytest.raises(StoreMismatch, match="Bring that file back"):
+        place.run(PLAN, ROWS)
+    place.store.write_bytes(backup)
+    with pytest.raises(StoreMismatch, match="Bring that file back"):
+        place.run(PLAN, ROWS, accept_second_release=True)
+
+
+def test_a_foreign_file_among_measurements_is_nobodys_step(memory_path):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    folder = place.public / "measurements" / "flights"
+    for name in ("copy.parquet", "99.parquet", "٠٠٠٠٠٠٠٠٠٠٩٩.parquet"):
+        (folder / name).write_bytes(b"")
+    assert (20, 1) == (place.run(PLAN, ROWS, until=until(20)).last, 1)
+
+
+def test_a_damaged_charge_is_refused_as_damage(memory_path):
+    place = stand.Place(memory_path)
+    place.run(PLAN, ROWS, until=until(10))
+    with sqlite3.connect(place.store) as connection:
+        connection.execute("INSERT INTO spend (entry) VALUES ('{}')")
+    connection.close()
+    with pytest.raises(StoreBehind, match="damaged"):
+        place.run(PLAN, ROWS)

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegauge.engine.store import Spend
+from tidegauge.mechanisms.secret import store_secret
 from tidegauge.plan.plan import Plan
 from tidegauge.plan.promise import ledger_data, privacy_data, privacy_text
 
-__all__ = ["documents", "releases_in", "spend_of", "unit_sentence"]
+__all__ = ["documents", "spend_of", "spends_in", "unit_sentence"]
 
 
 def documents(plan: Plan, spends: Sequence[Spend]) -> dict[str, bytes]:
@@ -38,13 +39,34 @@ def spend_of(plan: Plan, store: str, step: int, day: str) -> Spend:
         day: The day of the decision, as ``2013-01-31``.
     """
     gauges = {charge.name: charge.cost.event() for charge in plan.ledger.charges}
-    return Spend(store, plan.fingerprint, step, day, gauges)
+    return Spend(store, plan.fingerprint, step, day, gauges, store_secret("release").hex()[:32])
 
 
-def releases_in(ledger: bytes) -> int:
-    """Return how many releases a ``ledger.json`` counts."""
-    content: Any = json.loads(ledger)
-    return int(content["releases"])
+def spends_in(ledger: bytes) -> list[Spend]:
+    """Return the releases that a ``ledger.json`` charges, in order.
+
+    Raises:
+        ValueError: It is not one that was written here.
+    """
+    try:
+        content: Any = json.loads(ledger)
+        spends: dict[int, Spend] = {}
+        for charge in content["charges"]:
+            spend = Spend(
+                store=str(charge["store"]),
+                fingerprint=str(charge["fingerprint"]),
+                step=int(charge["from_step"]) - 1,
+                day=str(charge["day"]),
+                gauges={},
+                id=str(charge["id"]),
+            )
+            gauges = spends.setdefault(int(charge["release"]), spend).gauges
+            gauges[str(charge["gauge"])] = dict(charge["event"])
+        if not spends or list(spends) != list(range(1, int(content["releases"]) + 1)):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("no ledger") from None
+    return list(spends.values())
 
 
 def unit_sentence(plan: Plan) -> str:
@@ -60,11 +82,14 @@ def unit_sentence(plan: Plan) -> str:
 def _ledger(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     """The plan's ledger with the charges as they were made: a lost store may have had others.
 
-    The stores' names are not in it.
+    ``store`` is the one that publishes. Names of stores and ids of releases are random: they tell
+    nothing, but which store may go on here.
     """
     charges = [
         {
             "release": number,
+            "id": spend.id,
+            "store": spend.store,
             "gauge": gauge,
             "fingerprint": spend.fingerprint,
             "from_step": spend.step + 1,
@@ -76,7 +101,7 @@ def _ledger(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     ]
     content = ledger_data(plan, len(spends))
     events = content["events"] | {"events": [charge["event"] for charge in charges]}
-    return content | {"charges": charges, "events": events}
+    return content | {"charges": charges, "events": events, "store": spends[-1].store}
 
 
 def _errata(spends: Sequence[Spend]) -> list[str]:

@@ -29,16 +29,17 @@ def put(path: Path, data: bytes, *, mode: int = 0o644, named: bool = True) -> No
         WriteFailed: It could not be written; what was there is still there.
     """
 
-    def write(part: Path) -> None:
-        part.write_bytes(data)
+    def write(handle: int, _: Path) -> None:
+        with os.fdopen(handle, "wb", closefd=False) as file:
+            file.write(data)
 
-    put_by(path, write, mode=mode, named=named)
+    _put(path, write, mode=mode, named=named)
 
 
 def put_by(
     path: Path, write: Callable[[Path], object], *, mode: int = 0o644, named: bool = True
 ) -> None:
-    """Like :func:`put`, for a writer that wants a path.
+    """Like :func:`put`, for a writer that wants a path; nobody else may write to the folder.
 
     Args:
         path: Where the file goes.
@@ -46,13 +47,21 @@ def put_by(
         mode: Permission bits.
         named: See :func:`put`.
     """
+    _put(path, lambda _, part: write(part), mode=mode, named=named)
+
+
+def _put(path: Path, write: Callable[[int, Path], object], *, mode: int, named: bool) -> None:
     part = path.with_name(path.name + _PART)
     with writing(path):
         try:
+            part.unlink(missing_ok=True)  # what lies there may be a link to another file
             # made with its final rights before anything is in it
-            os.close(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, mode))
-            os.chmod(part, mode)
-            write(part)
+            handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, mode)
+            try:
+                os.fchmod(handle, mode)
+                write(handle, part)
+            finally:
+                os.close(handle)
             _sync(part)
             os.replace(part, path)
         except BaseException:

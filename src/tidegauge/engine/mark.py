@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,59 +77,83 @@ class MarkFile:
             "or name another folder."
         )
 
-    def read(self, store: str) -> Mark | None:
-        """Return the mark of this place, or of a store of this name that was moved here.
+    def read(self, store: str) -> list[Mark]:
+        """Return the mark of this place and those that the store has left under other names.
+
+        A mark of another store that never measured is none: nothing was published under it.
 
         Raises:
-            StoreBehind: The file is no mark.
+            StoreBehind: The file of this place is no mark.
         """
         own = _read(self.path)
-        if self._given or (own is not None and own.store != store and own.step):
-            return own
-        # a store that was moved has left a mark under its old name
-        return max(_marks_of(store, self.path.parent), key=lambda mark: mark.step, default=own)
+        marks = [] if own is None or _is_void(own, store) else [own]
+        if not self._given:
+            marks += _marks_of(store, self.path)
+        return marks
 
-    def check(self, mark: Mark | None, store: str, step: int) -> None:
-        """Refuse a store that is not what its mark remembers.
+    def check(self, marks: Sequence[Mark], store: str, step: int, spends: Sequence[Spend]) -> None:
+        """Refuse a store that is not what its marks remember.
+
+        A release that the store has charged and a mark does not know of was accepted after that
+        mark, which it supersedes. So a mark's step counts among marks of as many releases.
 
         Args:
-            mark: From :meth:`read`.
+            marks: From :meth:`read`.
             store: The store's name.
             step: How many steps it has committed.
+            spends: Every release that it has charged.
 
         Raises:
             StoreBehind: It is behind, was lost, was copied, or has measurements and no mark.
         """
-        if mark is None or (mark.store != store and not mark.step):
-            if step:
+        if step and not marks:
+            raise StoreBehind(
+                f"Expected the mark of {self._store_path} at {self.path}, got none, though "
+                f"{step} steps are measured. It may be an old copy, and more may have been "
+                f"published. Put the mark back (`mark:`). {_WAYS}"
+            )
+        charged = _ids(spends)
+        for mark in sorted(marks, key=lambda mark: (len(mark.spends), mark.step), reverse=True):
+            superseded = _ids(mark.spends) < charged
+            if mark.store != store and not superseded:
                 raise StoreBehind(
-                    f"Expected the mark of {self._store_path} at {self.path}, got none, though "
-                    f"{step} steps are measured. It may be an old copy, and more may have been "
-                    f"published. Put the mark back (`mark:`). {_WAYS}"
+                    f"Expected at {self._store_path} the store that published {mark.step} steps, "
+                    f"got another one. Measuring these steps again is a second release. {_WAYS}"
                 )
-            return
-        if mark.store != store:
-            raise StoreBehind(
-                f"Expected at {self._store_path} the store that published {mark.step} steps, got "
-                f"another one. Measuring these steps again is a second release. {_WAYS}"
-            )
-        if mark.step > step:
-            raise StoreBehind(
-                f"Expected {mark.step} steps in {self._store_path}, as its mark {self.path} says, "
-                f"got {step}. Going on would publish other numbers for the same steps. {_WAYS}"
-            )
-        if step and self._is_copy(mark):
-            raise StoreBehind(
-                f"Expected one store, got two copies: {mark.path} and {self._store_path}. Both "
-                f"would publish. Go on with the first and delete this one. {_WAYS}"
-            )
+            if mark.step > step and not superseded:
+                raise StoreBehind(
+                    f"Expected {mark.step} steps in {self._store_path}, as its mark {self.path} "
+                    f"says, got {step}. Going on would publish other numbers for the same steps. "
+                    f"{_WAYS}"
+                )
+            if not _ids(mark.spends) <= charged:
+                raise StoreBehind(
+                    f"Expected {len(mark.spends)} releases charged in {self._store_path}, as its "
+                    f"mark {self.path} says, got {len(spends)} or others. It is an old copy, and "
+                    f"a release would be forgotten. {_WAYS}"
+                )
+            if step and mark.step >= step and not superseded and self._is_copy(mark):
+                raise StoreBehind(
+                    f"Expected one store, got two copies: {mark.path} and {self._store_path}. Both "
+                    f"would publish. Go on with the first and delete this one. {_WAYS}"
+                )
 
     def write(self, mark: Mark) -> None:
         """Write the mark durably; its place is this file, its store lies here.
 
         Raises:
+            StoreBehind: The file knows of more than the mark: another store is at work under it.
             WriteFailed: The disk does not take it.
         """
+        before = _read(self.path)
+        if before is not None and not _is_void(before, mark.store):
+            known, charged = _ids(before.spends), _ids(mark.spends)
+            if not known <= charged or (known == charged and before.step > mark.step):
+                raise StoreBehind(
+                    f"Expected {self.path} to be the mark of {self._store_path} alone, got one "
+                    "that knows of more. Another store or copy publishes under it, and would be "
+                    f"forgotten. Stop it, or name another file as `mark:`. {_WAYS}"
+                )
         content = vars(replace(mark, path=str(self._store_path))) | {
             "format": _FORMAT,
             "spends": [vars(spend) for spend in mark.spends],
@@ -142,9 +166,20 @@ class MarkFile:
         return other != self._store_path and other.exists()
 
 
-def _marks_of(store: str, folder: Path) -> Iterator[Mark]:
-    """All marks of a store; those of others, readable or not, are none of its business."""
-    for path in sorted(folder.glob("*.mark")):
+def _ids(spends: Sequence[Spend]) -> set[str]:
+    return {spend.id for spend in spends}
+
+
+def _is_void(mark: Mark, store: str) -> bool:
+    """Whether this is another store's mark that remembers no release of which a step was seen."""
+    return mark.store != store and not mark.step and len(mark.spends) <= 1
+
+
+def _marks_of(store: str, own: Path) -> Iterator[Mark]:
+    """A store's marks beside its own; those of others, readable or not, do not concern it."""
+    for path in sorted(own.parent.glob("*.mark")):
+        if path == own:
+            continue
         with suppress(StoreBehind):
             mark = _read(path)
             if mark is not None and mark.store == store:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.documents import documents, releases_in, unit_sentence
+from tidegauge.engine.documents import documents, spends_in, unit_sentence
 from tidegauge.engine.files import folder, put, safe_name, writing
 from tidegauge.engine.releases import Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
@@ -32,6 +33,7 @@ __all__ = ["Publisher", "block_name", "measurement_sum"]
 
 _CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
 _CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
+_BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
@@ -82,23 +84,38 @@ class Publisher:
         self._readings = {gauge.name: self._reading(gauge.name) for gauge in plan.gauges}
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
 
-    def check(self, step: int) -> None:
-        """Refuse a folder of another plan, or one that is ahead of the store.
+    def spends(self) -> list[Spend]:
+        """Return every release that the folder's ledger charges; none where nothing is published.
+
+        Raises:
+            StoreMismatch: It is no ledger, it is another plan's, or measurements lie here without.
+        """
+        self._refuse_another_plan()
+        ledger = self.path / "ledger.json"
+        if not ledger.exists() and not self._latest():
+            return []
+        try:
+            return spends_in(ledger.read_bytes())
+        except (OSError, ValueError):
+            raise StoreMismatch(
+                f"Expected at {ledger} the account of what is published beside it, got none that "
+                "can be read. What was spent is not known. Bring that file back as it was, or "
+                "publish into a folder of its own."
+            ) from None
+
+    def check(self, step: int, spends: Sequence[Spend]) -> None:
+        """Refuse a folder of another plan or store, or one that is ahead of the store.
 
         Args:
             step: How many steps the store has committed.
+            spends: Every release that the store has charged.
 
         Raises:
-            StoreMismatch: Another plan is published here.
-            StoreBehind: Steps are published that the store does not know.
+            StoreMismatch: Another plan is published here, or the ledger cannot be read.
+            StoreBehind: Steps or releases are published that the store does not know.
         """
-        self._refuse_another_plan()
-        firsts = [
-            int(name.stem)
-            for gauge in self._plan.gauges
-            for name in self._measurements(gauge.name).glob("*.parquet")
-        ]
-        latest = max(firsts, default=0)
+        charged = self.spends()
+        latest = self._latest()
         if latest > step:
             raise StoreBehind(
                 f"Expected a store that knows what {self.path} has published, which is step "
@@ -107,6 +124,7 @@ class Publisher:
                 "another folder if this one is of other data, or accept a second release "
                 "(--accept-second-release): it is charged to the ledger in full, once more."
             )
+        self._refuse_forgotten(charged, spends)
 
     def prepare(self, spends: Sequence[Spend]) -> None:
         """Write everything but measurements and releases; put an earlier release aside.
@@ -116,11 +134,14 @@ class Publisher:
 
         Raises:
             StoreMismatch: Another plan is published here.
+            StoreBehind: The folder's ledger has a release that is not among them.
             WriteFailed: The disk does not take it.
         """
         folder(self.path)
-        self._refuse_another_plan()
-        self._supersede(len(spends))
+        before = self.spends()
+        self._refuse_forgotten(before, spends)
+        if 0 < len(before) < len(spends):
+            self._supersede(len(before))
         for name, content in documents(self._plan, spends).items():
             put(self.path / name, content)
         put(self.path / "plan.json", self._plan.canonical())
@@ -259,12 +280,33 @@ class Publisher:
                 "of its own."
             )
 
-    def _supersede(self, releases: int) -> None:
-        """Put aside what an earlier release published: it stays as it was, under another name."""
-        ledger = self.path / "ledger.json"
-        before = releases_in(ledger.read_bytes()) if ledger.exists() else releases
-        if before >= releases:
-            return
+    def _refuse_forgotten(self, charged: Sequence[Spend], spends: Sequence[Spend]) -> None:
+        """Refuse a store that does not know of a release that the folder's ledger charges."""
+        known = {spend.id for spend in spends}
+        missing = [spend for spend in charged if spend.id not in known]
+        if missing:
+            raise StoreBehind(
+                f"Expected the store that publishes into {self.path}, which is named "
+                f"{charged[-1].store}, got one that does not know {len(missing)} of the "
+                f"{len(charged)} releases in its ledger. They would be forgotten. Bring back that "
+                "store, publish into another folder, or accept a second release "
+                "(--accept-second-release): it is charged to the ledger in full, once more."
+            )
+
+    def _latest(self) -> int:
+        """The first step, from 1, of the last block that is published; 0 if there is none."""
+        return max(
+            (
+                int(name.removesuffix(".parquet"))
+                for gauge in self._plan.gauges
+                for name in _names(self._measurements(gauge.name))
+                if _BLOCK.fullmatch(name)
+            ),
+            default=0,
+        )
+
+    def _supersede(self, before: int) -> None:
+        """Put aside what earlier releases published: it stays as it was, under another name."""
         aside = folder(self.path / "superseded" / str(before))
         with writing(aside):
             for name in ("releases", "measurements", "ledger.json"):  # the ledger is the last

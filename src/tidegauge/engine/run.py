@@ -262,25 +262,25 @@ def _blocks(plan: Plan, first: int, last: int) -> Iterator[tuple[int, int]]:
 def _opened(
     plan: Plan, store: Store, mark_file: MarkFile, publisher: Publisher, accept: bool
 ) -> Mark:
-    """Compare the store with its mark and with the public folder; return the mark, as written.
+    """Compare the store with its marks and with the public folder; return the mark, as written.
 
-    The mark is there, durably, before the store's first measurement is committed.
+    What any of them has charged and the store does not know is charged again with what is
+    accepted, so no release is ever forgotten. The mark is there, durably, before the store's first
+    measurement is committed.
     """
-    mark = mark_file.read(store.name)
+    marks = mark_file.read(store.name)
     day = datetime.now(UTC).date().isoformat()
     spends = store.spends()
     try:
-        mark_file.check(mark, store.name, store.step)
-        publisher.check(store.step)
+        mark_file.check(marks, store.name, store.step, spends)
+        publisher.check(store.step, spends)
     except StoreBehind:
         if not accept:
             raise
-        before = mark.spends if mark is not None else ()
-        known = [spend for spend in before if spend not in spends]
-        more = [*known, spend_of(plan, store.name, store.step, day)]
-        if not spends and not before:  # what was published is known from the folder alone
-            more *= 2
-        store.charge(more)
+        seen = [*(spend for mark in marks for spend in mark.spends), *publisher.spends()]
+        charged = {spend.id for spend in spends}
+        forgotten = {spend.id: spend for spend in seen if spend.id not in charged}
+        store.charge([*forgotten.values(), spend_of(plan, store.name, store.step, day)])
     else:
         if not spends:
             store.charge([spend_of(plan, store.name, 0, day)])

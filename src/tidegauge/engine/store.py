@@ -60,6 +60,7 @@ class Spend:
         step: Steps that were committed when it was charged.
         day: When that was, as ``2013-01-31``.
         gauges: What each gauge costs, as an event in dp_accounting's terms.
+        id: Random. Two releases may agree in all else, and both are spent.
     """
 
     store: str
@@ -67,6 +68,7 @@ class Spend:
     step: int
     day: str
     gauges: dict[str, dict[str, object]]
+    id: str
 
     def to_text(self) -> str:
         """Return the form that is stored."""
@@ -241,10 +243,17 @@ class Store:
         return int(row[0]), unpack(row[2])["reading"]
 
     def spends(self) -> list[Spend]:
-        """Return every release that was charged, in order."""
+        """Return every release that was charged, in order.
+
+        Raises:
+            StoreBehind: The store is damaged.
+        """
         with speaking(self.path):
             rows = self._connection.execute("SELECT entry FROM spend ORDER BY number").fetchall()
-        return [Spend.from_text(entry) for (entry,) in rows]
+        try:
+            return [Spend.from_text(entry) for (entry,) in rows]
+        except (ValueError, TypeError):
+            raise damaged(self.path) from None
 
     def charge(self, spends: Sequence[Spend]) -> None:
         """Charge releases, durably; they are never taken back."""
@@ -259,11 +268,6 @@ class Store:
         """Return the operator's counts: not for readers."""
         with speaking(self.path):
             return dict(self._connection.execute("SELECT * FROM counter").fetchall())
-
-    def renew(self) -> None:
-        """Show a sign of life while waiting."""
-        with speaking(self.path), transaction(self._connection):
-            self._check_lock(self._step)
 
     def close(self) -> None:
         """Give the lock back and close the file; closing twice is harmless."""

@@ -43,6 +43,8 @@ _AT_REST = (
     "The store holds exact totals of the past, as far as later steps need them, and, with an id "
     "unit, how often each id was counted. Ids are kept as keyed hashes alone. Only its owner may "
     "read it (mode 0600), and what later steps do not need is erased at the end.",
+    "Exact counts of rows that were dropped and of totals that were clamped stay in the store, "
+    "after the end as well. They carry no noise and are the operator's alone.",
     "The public folder holds noisy numbers alone. What was published cannot be recalled, and need "
     "not be: the promise holds whatever becomes of it.",
 )

@@ -3,14 +3,15 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 from recovery import stand
 
-from tidegauge.engine.documents import documents, spend_of
-from tidegauge.engine.files import put, safe_name
+from tidegauge.engine.documents import documents, spend_of, spends_in
+from tidegauge.engine.files import put, put_by, safe_name
 from tidegauge.engine.mark import Mark, MarkFile
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.engine.public import PublicFolder
@@ -183,11 +184,11 @@ def test_bytes_that_are_no_state_are_refused(cut):
 
 
 def test_a_mark_comes_back_and_says_nothing_of_data(tmp_path):
-    spend = Spend("name", "sha256:f", 0, "2013-01-31", {"a": {"class_name": "X"}})
+    spend = Spend("name", "sha256:f", 0, "2013-01-31", {"a": {"class_name": "X"}}, "e0")
     file = MarkFile(tmp_path / "marks" / "m", tmp_path / "s")
     mark = Mark("name", str(tmp_path / "s"), "sha256:f", 17, (spend,))
     file.write(mark)
-    assert mark == file.read("name")
+    assert [mark] == file.read("name")
     content = json.loads(file.path.read_text().rsplit("\n", 2)[0])
     assert {"store", "path", "fingerprint", "step", "spends", "format"} == set(content)
 
@@ -205,6 +206,37 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
             put(path, b"new")
     assert b"old" == path.read_bytes()
     assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("write", [put, lambda path, data: put_by(path, partial(_write, data))])
+def test_a_link_where_a_file_is_being_written_is_not_followed(tmp_path, write):
+    other = tmp_path / "other"
+    other.write_bytes(b"kept")
+    other.chmod(0o600)
+    (tmp_path / "f.part").symlink_to(other)
+    write(tmp_path / "f", b"new")
+    assert (b"kept", 0o600) == (other.read_bytes(), other.stat().st_mode & 0o777)
+    assert (b"new", False) == ((tmp_path / "f").read_bytes(), (tmp_path / "f").is_symlink())
+    assert 0o644 == (tmp_path / "f").stat().st_mode & 0o777
+
+
+def _write(data, part):
+    part.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"[]", b"{}", b'{"releases": 1, "charges": []}', b'{"releases": 0, "charges": [3]}'],
+)
+def test_a_ledger_that_was_not_written_here_is_no_ledger(damage):
+    with pytest.raises(ValueError, match="no ledger"):
+        spends_in(damage)
+
+
+def test_a_ledger_gives_back_what_was_charged():
+    spends = [spend_of(PLAN, "s", 5, "2013-01-31") for _ in range(2)]
+    assert spends[0].id != spends[1].id
+    assert spends == spends_in(documents(PLAN, spends)["ledger.json"])
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "a b", "größe", "%2E", "x\ny"])

@@ -176,7 +176,7 @@ def test_readings_are_found_by_step(path):
 
 
 def test_spends_are_kept_in_order(path):
-    spends = [Spend("s", "f", step, "2013-01-31", {"a": {"x": 1.5}}) for step in (0, 5)]
+    spends = [Spend("s", "f", step, "2013-01-31", {"a": {"x": 1.5}}, f"e{step}") for step in (0, 5)]
     with opened(path) as store:
         store.charge(spends[:1])
         store.charge(spends[1:])

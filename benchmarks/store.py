@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from timing import is_quick
 
+from tidegauge.engine.documents import spend_of
 from tidegauge.engine.mark import Mark, MarkFile
 from tidegauge.engine.publisher import Publisher
 from tidegauge.engine.store import Store
@@ -58,7 +59,9 @@ class Live:
         )  # fmt: skip
         self.mark_file = MarkFile(root / "marks" / "a.mark", self.store.path)
         self.publisher = Publisher(root / "public", plan, version="0")
-        self.publisher.prepare(())
+        if not self.store.spends():
+            self.store.charge([spend_of(plan, self.store.name, 0, "2025-01-01")])
+        self.publisher.prepare(self.store.spends())
         self.resumed = self.publisher.resume(self.store)
         state = self.store.states().get("visits")
         step = self.store.step

@@ -78,9 +78,12 @@ def seen(folder):
 
 @pytest.fixture
 def hidden_values(monkeypatch):
+    from tidegauge.engine import documents, store
     from tidegauge.mechanisms import meter
 
     monkeypatch.setattr(meter, "measure", hide(meter.measure))
+    for module in (documents, store):  # random names are functions of their purpose here
+        monkeypatch.setattr(module, "store_secret", lambda text: text.encode().ljust(32, b"-"))
 
 
 @pytest.fixture(scope="module")

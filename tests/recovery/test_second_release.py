@@ -13,6 +13,7 @@ import stand
 from tidegauge.engine import run as running
 from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
+from tidegauge.engine.publisher import Publisher
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.testing import seeded_meter
 
@@ -375,3 +376,20 @@ def test_a_damaged_charge_is_refused_as_damage(memory_path):
     connection.close()
     with pytest.raises(StoreBehind, match="damaged"):
         place.run(PLAN, ROWS)
+
+
+def test_a_mark_of_no_step_still_remembers_what_was_charged_before(place):
+    for accept in (True, False):
+        shutil.rmtree(place.root / "private")
+        shutil.rmtree(place.public)
+        if accept:
+            place.run(PLAN, ROWS, accept_second_release=True, until=until(0))
+    with pytest.raises(StoreBehind, match="got another one"):
+        place.run(PLAN, ROWS)
+
+
+def test_a_ledger_is_not_replaced_by_one_of_fewer_releases(place):
+    before = place.files()
+    with pytest.raises(StoreBehind, match="does not know 1 of the 1"):
+        Publisher(place.public, PLAN, version="0").prepare([])
+    assert before == place.files()

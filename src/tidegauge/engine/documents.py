@@ -101,7 +101,8 @@ def _ledger(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     ]
     content = ledger_data(plan, len(spends))
     events = content["events"] | {"events": [charge["event"] for charge in charges]}
-    return content | {"charges": charges, "events": events, "store": spends[-1].store}
+    store = spends[-1].store if spends else None
+    return content | {"charges": charges, "events": events, "store": store}
 
 
 def _errata(spends: Sequence[Spend]) -> list[str]:

@@ -295,11 +295,13 @@ class Gauge:
             )
         kept: list[tuple[int, Int64]] = []
         for start in range(0, steps, tile):
-            part = slice(start, min(start + tile, steps))
-            measured = self._meter.advance(exact[part])
-            self._reading.decode(measured, part.stop - start, out[:, part])
+            block, views = exact, out
+            if steps > tile:
+                block, views = exact[start : start + tile], out[:, start : start + tile]
+            measured = self._meter.advance(block)
+            self._reading.decode(measured, len(block), views)
             if self._kept is not None:
-                kept.append((part.stop - start, measured))
+                kept.append((len(block), measured))
         if self._kept is not None:
             self._kept.extend(kept)
         self._clamped += clamped
@@ -310,16 +312,11 @@ class Gauge:
         self, plan: GaugePlan, out: Float64, first: int, *, block: bool
     ) -> dict[str, Release]:
         releases = {}
+        common = {"plan": plan, "first_step": first, "names": plan.cells, "block": block}
         for (name, _), values in zip(plan.views, out, strict=True):
             value = values if block else values[0]
-            releases[name] = Release._of(
-                plan=plan,
-                view=name,
-                first_step=first,
-                value=value[..., 0] if plan.scalar else value,
-                names=plan.cells,
-                block=block,
-            )
+            value = value[..., 0] if plan.scalar else value
+            releases[name] = Release._of({**common, "view": name, "value": value})
         return releases
 
     def _enter(self) -> None:

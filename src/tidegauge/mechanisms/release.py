@@ -49,10 +49,10 @@ class Release:
     block: bool = field(default=False, repr=False)
 
     @classmethod
-    def _of(cls, **fields: Any) -> Release:
+    def _of(cls, fields: dict[str, Any]) -> Release:
         """Make a release at once: a frozen dataclass sets its fields one by one, 2 us more."""
         release = object.__new__(cls)
-        vars(release).update(fields)
+        release.__dict__.update(fields)
         return release
 
     @property

@@ -1,6 +1,7 @@
 """Variances in closed form against impulse responses, and against 100 digits at a billion steps."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -297,3 +298,30 @@ def test_the_limit_is_what_the_covariance_tends_to(view):
 def test_a_lag_counts_back(lag):
     with pytest.raises(InvalidParameter, match="lag"):
         covariance_gain(*PLAIN, Step(), np.array([5]), lag)
+
+
+def with_echoes(b, beta, lag):
+    b = b.copy()
+    for start in range(lag, len(b), lag):
+        b[start : start + lag] += beta * b[start - lag : len(b) - lag][:lag]
+    return b
+
+
+@pytest.mark.parametrize("name", EVERY_C)
+@pytest.mark.parametrize(
+    "comb", [(Fraction(13, 32), 24), (Fraction(1, 32), 1), (Fraction(5, 8), 300)]
+)
+def test_with_a_comb_they_are_those_of_the_impulse_response_with_echoes(name, comb):
+    gaps, weights = EVERY_C[name]
+    steps = np.unique(np.r_[1:30, 299:303, 1499:1503, np.geomspace(1, 4096, 60).astype(int)])
+    x = impulse_of_inverse(gaps, weights, 4096)
+    for view in views_for(gaps, weights):
+        b = with_echoes(impulse_through(view, x), float(comb[0]), comb[1])
+        tolerance = 1e-6 * covariances(b, 0, steps).max()
+        for lag in (0, 1, 24, 700):
+            expected = covariances(b, lag, steps)
+            actual = covariance_gain(gaps, weights, view, steps, lag, comb)
+            np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=tolerance)
+        if not isinstance(view, Running):
+            late = variance_gain(gaps, weights, view, np.array([1 << 45]), comb)[0]
+            assert late == pytest.approx(variance_limit(gaps, weights, view, comb), rel=1e-9)

@@ -30,65 +30,47 @@ from numpy.typing import NDArray
 from tidegauge.strategies.blt.inverse import Inverse
 from tidegauge.strategies.decay import Custom, Decay, Step, Window
 
-__all__ = ["Piece", "Products", "Response", "responses"]
+__all__ = ["Products", "Response", "combed", "responses"]
 
 Float64 = NDArray[np.float64]
 
 _NO_GAP = 2.0**-100  # stands for the gap 0 of a running sum: exact in every sum below
 _ASIDE = 3e-3  # least relative distance between the gaps of a pole and a zero
 _DIRECT_TAPS = 512
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """``sum_i amplitudes_i (1 - gaps_i)^(n - start)`` for start <= n < end."""
-
-    start: float
-    end: float
-    gaps: Float64
-    amplitudes: Float64
-
-    def terms(self, n: Float64 | float) -> Float64:
-        """Return each term at n, shape (..., poles); also outside of the piece."""
-        return self.amplitudes * _powers(self.gaps, np.asarray(n) - self.start)
+_NO_TABLE = np.empty(0)
+_FORGOTTEN = 1e-15  # echoes of a comb below this share are not followed
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Response:
-    """b_n: a table, then pieces that follow one another from its end to infinity."""
+    """b_n: a table, then pieces that follow one another from its end to infinity.
+
+    Args:
+        table: The first weights.
+        gaps: One minus each pole p_i.
+        starts: Where each piece begins: the end of the table first, increasing.
+        amplitudes: Piece k is ``sum_i amplitudes[k, i] p_i^(n - starts[k])``.
+    """
 
     table: Float64
-    pieces: tuple[Piece, ...]
+    gaps: Float64
+    starts: Float64
+    amplitudes: Float64
 
     def at(self, n: Float64) -> Float64:
-        """Return b at the indices ``n``, shape (m,), none below 0."""
-        b = np.zeros(len(n))
+        """Return b at the indices ``n``, any shape, none below 0."""
         early = n < len(self.table)
-        b[early] = self.table[n[early].astype(np.int64)]
-        for piece in self.pieces:
-            inside = (n >= piece.start) & (n < piece.end)
-            if inside.any():
-                b[inside] = piece.terms(n[inside]).sum(axis=-1)
-        return b
+        late = self.terms(np.where(early, self.starts[0], n)).sum(axis=-1)
+        if not len(self.table):
+            return np.asarray(late)
+        return np.where(early, self.table[np.where(early, n, 0).astype(np.int64)], late)
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Stretch:
-    """Sums of products of one piece with one piece: over ``length`` indices from ``start`` on."""
-
-    start: float
-    length: float
-    left: Float64  # gaps
-    right: Float64
-    matrix: Float64  # rho_i sigma_j / (1 - p_i q_j)
-
-    def sums(self, n: Float64) -> Float64:
-        u, v = _lost(self.left, n), _lost(self.right, n)
-        linear = u @ self.matrix.sum(axis=1) + v @ self.matrix.sum(axis=0)
-        return np.asarray(linear - ((u @ self.matrix) * v).sum(axis=-1))
+    def terms(self, n: Float64) -> Float64:
+        """Return each term of b at ``n``, shape (..., poles); none in the table."""
+        piece = np.searchsorted(self.starts, n, side="right") - 1
+        k = n - self.starts[piece]
+        return np.asarray(self.amplitudes[piece] * np.exp(k[..., None] * np.log1p(-self.gaps)))
 
 
 @final
@@ -98,24 +80,30 @@ class Products:
     def __init__(self, response: Response, lag: int) -> None:
         early = np.arange(len(response.table), dtype=np.float64)
         self._table = np.r_[0.0, np.cumsum(response.table * response.at(early + lag))]
-        self._stretches = [
-            stretch
-            for left in response.pieces
-            for right in response.pieces
-            if (stretch := _stretch(left, right, lag)) is not None
-        ]
-        wholes = [float(s.sums(np.array(s.length))) for s in self._stretches[:-1]]
-        self._before = self._table[-1] + np.cumsum([0.0, *wholes])
-        self._starts = np.array([stretch.start for stretch in self._stretches])
+        self._gaps = gaps = response.gaps
+        breaks = np.r_[response.starts, response.starts - lag]
+        self._starts = np.unique(breaks[breaks >= response.starts[0]])
+        left, right = response.terms(self._starts), response.terms(self._starts + lag)
+        pairs = gaps[:, None] + gaps - gaps[:, None] * gaps
+        self._matrices = left[:, :, None] * right[:, None, :] / pairs
+        whole = self._stretch(self._matrices[:-1], np.diff(self._starts)[:, None])
+        self._before = self._table[-1] + np.cumsum(np.r_[0.0, whole[:, 0]])
 
     def sums(self, n: Float64) -> Float64:
         """Return the sum over k < n for each of ``n``, at least 0 and of any shape."""
         total = np.array(self._table[np.minimum(n, len(self._table) - 1).astype(np.int64)])
         within = np.searchsorted(self._starts, n, side="right") - 1
         for index in np.unique(within[within >= 0]):
-            stretch, chosen = self._stretches[index], within == index
-            total[chosen] = self._before[index] + stretch.sums(n[chosen] - stretch.start)
+            chosen = within == index
+            inside = self._stretch(self._matrices[index], n[chosen] - self._starts[index])
+            total[chosen] = self._before[index] + inside
         return total
+
+    def _stretch(self, matrix: Float64, n: Float64) -> Float64:
+        """Return the first n products of stretches, from matrices (..., poles, poles)."""
+        u = _lost(self._gaps, n)
+        linear = u @ (matrix.sum(axis=-1) + matrix.sum(axis=-2))[..., None]
+        return np.asarray(linear[..., 0] - ((u @ matrix) * u).sum(axis=-1))
 
 
 def responses(inverse: Inverse, decay: Decay) -> list[tuple[float, Response]]:
@@ -129,18 +117,22 @@ def responses(inverse: Inverse, decay: Decay) -> list[tuple[float, Response]]:
             return _poles(inverse, *decay.poles)
 
 
-def _stretch(left: Piece, right: Piece, lag: int) -> _Stretch | None:
-    start = max(left.start, right.start - lag)
-    length = min(left.end, right.end - lag) - start
-    if length <= 0:
-        return None
-    rho, sigma = left.terms(start), right.terms(start + lag)
-    pair = left.gaps[:, None] + right.gaps - left.gaps[:, None] * right.gaps
-    return _Stretch(start, length, left.gaps, right.gaps, rho[:, None] * sigma / pair)
+def combed(response: Response, beta: float, lag: int) -> Response:
+    """Return the response with echoes: ``b_n + beta b_(n - lag) + beta^2 b_(n - 2 lag) + ...``
 
-
-def _powers(gaps: Float64, n: Float64) -> Float64:
-    return np.exp(n[..., None] * np.log1p(-gaps))
+    Echoes of a share below 1e-15 are left out; nothing here is a difference of large numbers.
+    """
+    echoes = math.ceil(math.log(_FORGOTTEN) / math.log(beta))
+    shifts, shares = lag * np.arange(echoes + 1.0), beta ** np.arange(echoes + 1.0)
+    first = len(response.table) and len(response.table) + echoes * lag
+    table = response.at(np.arange(first, dtype=np.float64))
+    for start in range(lag, first, lag):
+        table[start : start + lag] += beta * table[start - lag : first - lag][:lag]
+    starts = np.unique((response.starts[:, None] + shifts).clip(first))
+    ages = starts[:, None] - shifts
+    terms = response.terms(np.maximum(ages, response.starts[0]))
+    heard = shares * (ages >= response.starts[0])
+    return Response(table, response.gaps, starts, (heard[..., None] * terms).sum(axis=1))
 
 
 def _lost(gaps: Float64, n: Float64) -> Float64:
@@ -158,16 +150,15 @@ def _finite(inverse: Inverse, taps: Float64) -> Response:
         b = np.fft.irfft(np.fft.rfft(taps, 2 * n) * np.fft.rfft(impulse, 2 * n), 2 * n)[:n]
     back = np.arange(n - 1, -1, -1, dtype=np.float64)
     carried = np.array([taps @ np.exp(back * math.log1p(-y)) for y in inverse.y])
-    return Response(b, (Piece(n, math.inf, inverse.y, -inverse.omega * carried),))
+    return Response(b, inverse.y, np.array([float(n)]), (-inverse.omega * carried)[None])
 
 
 def _window(inverse: Inverse, steps: int) -> Response:
     """A running sum up to the window's length; beyond, the difference of two."""
     gaps, rho = _running(inverse)
     forgotten = np.r_[0.0, -rho[1:] * _lost(inverse.y, np.array(steps, dtype=np.float64))]
-    return Response(
-        np.zeros(0), (Piece(0, steps, gaps, rho), Piece(steps, math.inf, gaps, forgotten))
-    )
+    starts = np.array([0.0, steps])
+    return Response(_NO_TABLE, gaps, starts, np.stack([rho, forgotten]))
 
 
 def _running(inverse: Inverse) -> tuple[Float64, Float64]:
@@ -187,7 +178,7 @@ def _poles(inverse: Inverse, gaps: Float64, weights: Float64) -> list[tuple[floa
 
 
 def _alone(gaps: Float64, rho: Float64) -> Response:
-    return Response(np.zeros(0), (Piece(0, math.inf, gaps, rho),))
+    return Response(_NO_TABLE, gaps, np.zeros(1), rho[None])
 
 
 def _aside(y: Float64, gaps: Float64) -> list[tuple[Float64, float]]:

@@ -9,6 +9,7 @@ variance of a lattice draw; with lag 0, its variance. The sums are those of
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -17,17 +18,22 @@ from numpy.typing import NDArray
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.blt.inverse import Inverse
-from tidegauge.strategies.blt.response import Products, responses
+from tidegauge.strategies.blt.response import Products, combed, responses
 from tidegauge.strategies.decay import Decay, Running
 
 __all__ = ["covariance_gain", "covariance_limit", "variance_gain", "variance_limit"]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
+Teeth = tuple[Fraction, int]
 
 
 def variance_gain(
-    gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, steps: Int64
+    gaps: tuple[int, ...],
+    weights: tuple[int, ...],
+    decay: Decay,
+    steps: Int64,
+    comb: Teeth | None = None,
 ) -> Float64:
     """Return the variance of a view at each of ``steps`` over the variance of the noise.
 
@@ -37,6 +43,7 @@ def variance_gain(
         weights: w_j of C, in units of 2^-64.
         decay: The decay of the view.
         steps: Steps counted from 1, any shape.
+        comb: ``(beta, W)``, if the matrix is C (1 - beta z^W).
 
     Returns:
         ``sum_(n<t) b_n^2``, the shape of ``steps``; relative error below 1e-6. The residues of a
@@ -50,10 +57,12 @@ def variance_gain(
         >>> variance_gain((1 << 63,), (1 << 62,), Step(), np.array([1, 2]))
         array([1.    , 1.0625])
     """
-    return covariance_gain(gaps, weights, decay, steps, 0)
+    return covariance_gain(gaps, weights, decay, steps, 0, comb)
 
 
-def variance_limit(gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay) -> float:
+def variance_limit(
+    gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, comb: Teeth | None = None
+) -> float:
     """Return the limit of :func:`variance_gain` as the step grows; infinite for a running sum.
 
     Examples:
@@ -61,11 +70,16 @@ def variance_limit(gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay
         >>> round(variance_limit((1 << 63,), (1 << 62,), Step()), 6)
         1.066667
     """
-    return covariance_limit(gaps, weights, decay, 0)
+    return covariance_limit(gaps, weights, decay, 0, comb)
 
 
 def covariance_gain(
-    gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, steps: Int64, lag: int
+    gaps: tuple[int, ...],
+    weights: tuple[int, ...],
+    decay: Decay,
+    steps: Int64,
+    lag: int,
+    comb: Teeth | None = None,
 ) -> Float64:
     """Return the covariance of a view's noise at t with that at t - lag, for each t of ``steps``.
 
@@ -75,6 +89,7 @@ def covariance_gain(
         decay: The decay of the view.
         steps: The later step t, counted from 1, any shape.
         lag: How many steps earlier the other one is; at least 0.
+        comb: See :func:`variance_gain`.
 
     Returns:
         ``sum_(k < t - lag) b_k b_(k + lag)``, over the variance of the noise; the shape of
@@ -94,11 +109,15 @@ def covariance_gain(
             f"Expected steps of at least 1, got {shown(int(t.min()))}. Before the first step "
             "there is nothing to release. Count steps from 1."
         )
-    return _sums(gaps, weights, decay, lag, np.maximum(t - lag, 0.0))
+    return _sums(gaps, weights, decay, lag, comb, np.maximum(t - lag, 0.0))
 
 
 def covariance_limit(
-    gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, lag: int
+    gaps: tuple[int, ...],
+    weights: tuple[int, ...],
+    decay: Decay,
+    lag: int,
+    comb: Teeth | None = None,
 ) -> float:
     """Return the limit of :func:`covariance_gain` as t grows; infinite for a running sum.
 
@@ -109,23 +128,30 @@ def covariance_limit(
     """
     if isinstance(decay, Running):
         return math.inf
-    return float(_sums(gaps, weights, decay, lag, np.array(math.inf)))
+    return float(_sums(gaps, weights, decay, lag, comb, np.array(math.inf)))
 
 
 def _sums(
-    gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, lag: int, n: Float64
+    gaps: tuple[int, ...],
+    weights: tuple[int, ...],
+    decay: Decay,
+    lag: int,
+    comb: Teeth | None,
+    n: Float64,
 ) -> Float64:
     why = "It counts steps back from a step. Give 0 for the variance."
     lag = integer("lag", lag, low=0, high=1 << 62, why=why)
     total = np.zeros(n.shape)
-    for share, products in _products(gaps, weights, decay, lag):
+    for share, products in _products(gaps, weights, decay, lag, comb):
         total = total + share * products.sums(n)
     return np.asarray(total)
 
 
 @lru_cache(maxsize=512)
 def _products(
-    gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, lag: int
+    gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, lag: int, comb: Teeth | None
 ) -> tuple[tuple[float, Products], ...]:
     parts = responses(Inverse.of(gaps, weights), decay)
+    if comb is not None:
+        parts = [(share, combed(response, float(comb[0]), comb[1])) for share, response in parts]
     return tuple((share, Products(response, lag)) for share, response in parts)

@@ -118,7 +118,7 @@ def responses(inverse: Inverse, decay: Decay) -> list[tuple[float, Response]]:
 
 
 def combed(response: Response, beta: float, lag: int) -> Response:
-    """Return the response with echoes: ``b_n + beta b_(n - lag) + beta^2 b_(n - 2 lag) + ...``
+    """Return the response with its echoes, ``b_n + beta b_(n - lag) + beta^2 b_(n - 2 lag)`` etc.
 
     Echoes of a share below 1e-15 are left out; nothing here is a difference of large numbers.
     """

@@ -1,7 +1,8 @@
 """From what a user asks to the plan of one gauge; reads no data.
 
 Every strategy that is proved private for the views, the unit and the guarantee is a candidate; the
-one whose worst view lies least above its own lower bound is taken.
+one whose worst view lies least above its own lower bound is taken. A view's importance counts its
+ratio so many times.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.strategies.blocks import best_levels
-from tidegauge.strategies.blt import Blt, fit
+from tidegauge.strategies.blt import Blt, Comb, Fit, fit
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.identity import Identity
@@ -35,6 +36,8 @@ __all__ = ["design", "worst_ratio"]
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
 _ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
+_LONGEST_LAG = 2048  # of a comb, in steps
+_COMB_MEMORY = 1 << 28  # bytes of all its totals and increments: 16 a cell and step of its lag
 
 Candidate = tuple[Strategy, Law, Cost]
 
@@ -49,7 +52,7 @@ def design(request: Request) -> GaugePlan:
         UnsupportedCombination: No candidate is proved for the request, or its declared numbers
             could overflow.
 
-    Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
+    Cost: no data is read and nothing is spent; 10 ms to 1 s, most of it the fit.
     """
     bounds = _bounds(request)
     best: tuple[float, Candidate] | None = None
@@ -92,6 +95,7 @@ def design(request: Request) -> GaugePlan:
 def worst_ratio(request: Request, plan: GaugePlan) -> float:
     """Return the largest noise_std over its view's lower bound at mu = 1, in events of one grain.
 
+    Each ratio is multiplied by the view's importance.
     It compares plans of one request, whatever their noise and their share of the guarantee.
     """
     stds = _worst_stds(request, plan.strategy, plan.law)
@@ -104,9 +108,20 @@ def _decays(request: Request) -> list[Decay]:
     return list(dict.fromkeys([*decays, *request.anticipate]))
 
 
+def _importance(request: Request) -> list[float]:
+    """How many times the ratio of each decay counts: as that of its most important view."""
+    given = dict(request.importance)
+    counted = dict.fromkeys(_decays(request), 0.0)
+    for name, decay in request.views:
+        counted[decay] = max(counted[decay], given.get(name, 1.0))
+    return [count or 1.0 for count in counted.values()]
+
+
 def _bounds(request: Request) -> list[float]:
+    """The lower bound of each decay over its importance."""
     horizon = request.horizon or UNKNOWN_HORIZON
-    return [lower_bound(decay, horizon) for decay in _decays(request)]
+    pairs = zip(_decays(request), _importance(request), strict=True)
+    return [lower_bound(decay, horizon) / times for decay, times in pairs]
 
 
 def _worst_stds(request: Request, strategy: Strategy, law: Law) -> list[float]:
@@ -129,9 +144,7 @@ def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
         if isinstance(cost, PureCost):
             yield from _pure(request, cost, bounds)
         else:
-            found = _gaussian(request, cost)
-            if found is not None:
-                yield found
+            yield from _gaussian(request, cost)
 
 
 def _costs(request: Request) -> Iterator[Cost]:
@@ -146,23 +159,50 @@ def _costs(request: Request) -> Iterator[Cost]:
         yield from ledger.split([1], PureCost)
 
 
-def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
+def _gaussian(request: Request, cost: GaussianCost) -> Iterator[Candidate]:
     """The fitted correlated noise, on the finest lattice that its integers allow."""
-    decays = _decays(request)
-    if all(isinstance(decay, Step) for decay in decays):
-        return _finest(Identity(0), request, cost)
-    fitted = fit(decays, request.horizon)
-    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0)
-    candidate = _finest(blt, request, cost)
-    if candidate is not None and _rounding_share(candidate[0], request) > _ROUNDING_ALLOWED:
-        candidate = None  # the rounding of 2^38 steps would cost too much on so coarse a lattice
-    if candidate is None and request.end is not None:
-        candidate = _finest(replace(blt, charged_steps=request.end), request, cost)
-    return candidate
+    if all(isinstance(decay, Step) for decay in _decays(request)):
+        candidate = _finest(Identity(0), request, cost)
+        if candidate is not None:
+            yield candidate
+        return
+    for fitted in _fits(request):
+        strategy = fitted.strategy(lattice_bits=0)
+        candidate = _finest(strategy, request, cost)
+        if candidate is not None and _rounding_share(candidate[0], request) > _ROUNDING_ALLOWED:
+            candidate = (
+                None  # the rounding of 2^38 steps would cost too much on so coarse a lattice
+            )
+        if candidate is None and request.end is not None:
+            candidate = _finest(replace(strategy, charged_steps=request.end), request, cost)
+        if candidate is not None:
+            yield candidate
+            unit = request.neighbors.unit
+            if unit.max_events == 1 or unit.min_separation == 0:
+                return  # a comb lowers the noise of these as it does in the fit
 
 
-def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> Candidate | None:
-    coarse = (request.neighbors.largest - 1).bit_length()
+def _fits(request: Request) -> Iterator[Fit]:
+    """The fit, with a comb if that pays and its memory fits; then, if there is one, without."""
+    importance = _importance(request)
+    longest = min(_LONGEST_LAG, _COMB_MEMORY // (16 * request.neighbors.cells))
+    for longest_lag in (longest, 0):
+        fitted = fit(
+            _decays(request),
+            request.horizon,
+            importance=None if set(importance) == {1.0} else importance,
+            longest_lag=longest_lag,
+        )
+        yield fitted
+        if fitted.comb is None:
+            return
+
+
+def _finest(
+    strategy: Blt | Comb | Identity, request: Request, cost: GaussianCost
+) -> Candidate | None:
+    growth = strategy.beta.denominator if isinstance(strategy, Comb) else 1
+    coarse = (request.neighbors.largest * growth - 1).bit_length()
     for bits in range(_FINEST, _COARSEST - 1, -1):
         if bits < coarse and isinstance(strategy, Identity):
             break  # totals are whole grains: no coarser lattice holds them
@@ -180,7 +220,7 @@ def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> C
 
 def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
     """Which part of the sensitivity pays for rounding over the charged steps."""
-    if not isinstance(strategy, Blt):
+    if not isinstance(strategy, Blt | Comb):
         return Fraction(0)
     whole = strategy.sensitivity(Norm.L2, request.neighbors)
     single = replace(strategy, charged_steps=1).sensitivity(Norm.L2, request.neighbors)

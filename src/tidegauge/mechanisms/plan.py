@@ -27,7 +27,7 @@ from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import fact_of, privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
@@ -38,6 +38,7 @@ _CHUNK = 256  # steps whose numbers are computed together
 _STRATEGIES: dict[type, str] = {
     Identity: "the stream itself",
     Blt: "a buffered linear Toeplitz encoding of the stream",
+    Comb: "a buffered linear Toeplitz encoding of the stream behind a comb",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
 }

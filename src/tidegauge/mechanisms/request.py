@@ -41,6 +41,8 @@ class Request:
         anticipate: Decays to design for as well, which are not published.
         share: The part of the guarantee that the gauge may spend, which also tells the kind of
             its noise; None: all of it, by noise of whichever kind is best.
+        importance: Name of a view, and how many times its ratio to the lower bound counts; 1 for
+            views that are not named. It shapes the noise, not the guarantee.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -55,6 +57,7 @@ class Request:
     band: Band = "pointwise"
     anticipate: tuple[Decay, ...] = ()
     share: Cost | None = None
+    importance: tuple[tuple[str, float], ...] = ()
 
 
 def request_of(
@@ -73,6 +76,7 @@ def request_of(
     max_per_step: Any = None,
     level: Any = 0.95,
     band: Any = "pointwise",
+    importance: Any = None,
 ) -> Request:
     """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
 
@@ -106,6 +110,7 @@ def request_of(
         end=end,
         level=level_of(level),
         band=band_of(band),
+        importance=importance_of(importance, [name for name, _ in checked_views]),
     )
 
 
@@ -149,6 +154,41 @@ def views_of(views: Any) -> tuple[tuple[str, Decay], ...]:
             )
         seen.add(name)
     return tuple(pairs)
+
+
+def importance_of(importance: Any, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Return the importance of views by name, in the order of the views.
+
+    Args:
+        importance: A mapping from names to numbers in [0.01, 100]; None: all count once.
+        names: Those of the views.
+
+    Raises:
+        InvalidParameter: Not a mapping, no such view, or a number out of range.
+
+    Examples:
+        >>> importance_of({"week": 2}, ["total", "week"])
+        (('week', 2.0),)
+    """
+    if importance is None:
+        return ()
+    if not isinstance(importance, Mapping) or not set(importance) <= set(names):
+        raise InvalidParameter(
+            f"Expected importance to be a mapping from names of views, got {shown(importance)}. "
+            f"It says whose noise matters more. Use names of {shown(list(names))}."
+        )
+    why = "The view's noise counts so many times. Give a number between 0.01 and 100."
+    counted = []
+    for name in names:
+        if name in importance:
+            times = exact(f"importance[{shown(name)}]", importance[name], above=0, why=why)
+            if not Fraction(1, 100) <= times <= 100:
+                raise InvalidParameter(
+                    f"Expected importance[{shown(name)}] in [0.01, 100], got {shown(times)}. "
+                    f"Others would be left without any accuracy. {why}"
+                )
+            counted.append((name, float(times)))
+    return tuple(counted)
 
 
 def cells_of(cells: Any) -> tuple[int, tuple[str, ...] | None, bool]:

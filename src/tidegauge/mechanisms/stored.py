@@ -20,7 +20,7 @@ from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, relation_of
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
 from tidegauge.strategies.identity import Identity
 
@@ -220,7 +220,11 @@ def _open_blocks(strategy: OpenBlocks) -> dict[str, Any]:
     }
 
 
-def _blt(strategy: Blt) -> dict[str, Any]:
+def _comb(strategy: Comb) -> dict[str, Any]:
+    return {"beta": fraction_text(strategy.beta), "lag": strategy.lag, **_blt(strategy)}
+
+
+def _blt(strategy: Blt | Comb) -> dict[str, Any]:
     return {
         "gaps": list(strategy.gaps),
         "weights": list(strategy.weights),
@@ -250,6 +254,17 @@ _FORMS: dict[type, _Form] = {
         lambda r: Blt(
             r.integers("gaps"),
             r.integers("weights"),
+            r.integer("lattice_bits"),
+            r.integer("charged_steps"),
+        ),
+    ),
+    Comb: _Form(
+        _comb,
+        lambda r: Comb(
+            r.integers("gaps"),
+            r.integers("weights"),
+            r.fraction("beta"),
+            r.integer("lag"),
             r.integer("lattice_bits"),
             r.integer("charged_steps"),
         ),

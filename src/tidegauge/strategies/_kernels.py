@@ -85,6 +85,29 @@ def _decode_rows(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def echoes(
+    increments: NDArray[np.float64],
+    ring: NDArray[np.float64],
+    beta: float,
+    lag: int,
+    position: int,
+) -> None:
+    """Add ``beta`` times the increment of ``lag`` steps ago to each, in place.
+
+    ``ring[s % lag]`` holds increment s, with its echoes.
+    """
+    steps, cells = increments.shape
+    for t in range(steps):
+        y, past = increments[t], ring[position]
+        for i in range(cells):
+            y[i] += beta * past[i]
+            past[i] = y[i]
+        position += 1
+        if position == lag:
+            position = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def running(
     increments: NDArray[np.float64], state: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:

@@ -13,6 +13,7 @@ Exponential           1                                      bounded by the memo
 Polynomial            one for each of its exponentials       bounded by the memory
 Window(W)             min(W, steps so far) (doubling) + 2    bounded by 2 W roundings
 Custom                one for each weight                    bounded by the weights
+a comb's increments   min(lag, steps so far) (doubling)      bounded by the echoes
 ====================  =====================================  =========================
 """
 
@@ -39,9 +40,14 @@ _LANES = 16384  # cell-steps of one turn; their increments stay in the cache for
 _FIRST_ROWS = 256  # rows of a window's ring before it has to grow
 
 
-def init_decoder(views: Sequence[Decay], cells: int, buffers: int) -> State:
-    """The state of ``buffers`` decoder poles and of every view, before the first step."""
+def init_decoder(views: Sequence[Decay], cells: int, buffers: int, lag: int = 0) -> State:
+    """The state of ``buffers`` decoder poles, of a comb, and of every view, before the first step.
+
+    ``lag``: of the comb; 0: there is none.
+    """
     state: State = {"decoder": np.zeros((buffers, cells))}
+    if lag:
+        state["echoes"] = np.zeros((min(lag, _FIRST_ROWS), cells))
     for index, view in enumerate(views):
         if isinstance(view, Window):
             state[f"{index}.ring"] = np.zeros((min(view.steps, _FIRST_ROWS), cells))
@@ -65,6 +71,7 @@ def decode_views(
     gaps: Float64,
     weights: Float64,
     unit: float,
+    comb: tuple[float, int] | None = None,
 ) -> None:
     """Decode a block to increments by ``y = v unit - sum_j w_j q_j`` and filter it by every view.
 
@@ -77,6 +84,8 @@ def decode_views(
         gaps: One minus each pole of the decoder's states, shape (buffers,); none: ``y = v unit``.
         weights: Weight of each state, shape (buffers,).
         unit: The lattice step in grains, a power of two.
+        comb: ``(beta, lag)``: beta times the increment of ``lag`` steps ago is added to each; its
+            share in a later one falls as beta^n, so errors do not add up.
 
     Raises:
         InvalidInput: The shapes do not belong together; nothing has changed.
@@ -92,6 +101,7 @@ def decode_views(
     increments = np.empty((rows, cells))
     if rows == steps:  # one turn: a live step has no time for slices
         _kernels.decode(measured, state["decoder"], gaps, weights, unit, increments)
+        _add_echoes(state, increments, first, comb)
         for index, view in enumerate(views):
             _filter(state, index, view, increments, first, out[index])
         return
@@ -99,8 +109,18 @@ def decode_views(
         stop = min(start + rows, steps)
         block = increments[: stop - start]
         _kernels.decode(measured[start:stop], state["decoder"], gaps, weights, unit, block)
+        _add_echoes(state, block, first + start, comb)
         for index, view in enumerate(views):
             _filter(state, index, view, block, first + start, out[index, start:stop])
+
+
+def _add_echoes(
+    state: State, increments: Float64, first: int, comb: tuple[float, int] | None
+) -> None:
+    if comb is not None:
+        beta, lag = comb
+        ring = _grown(state, "echoes", min(lag, first + len(increments)), lag)
+        _kernels.echoes(increments, ring, beta, lag, first % lag)
 
 
 def _filter(

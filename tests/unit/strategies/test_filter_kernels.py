@@ -1,6 +1,7 @@
 """The compiled loops against plain Python integers and floats: equal bytes, always."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from twins.blts import RUNNING, filters
 from twins.cases import VIEWS
 from twins.python_blt import PythonBlt, filtered
+from twins.python_comb import PythonComb
 
 from tidegauge.strategies import _kernels
-from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.decay import Decay, Exponential
 from tidegauge.strategies.identity import Identity
 
@@ -115,3 +117,47 @@ def test_views_of_the_identity_equal_plain_floats(view):
     measured = np.random.Generator(np.random.PCG64(3)).integers(-(10**6), 10**6, (2500, 9))
     expected = [filtered(view, [float(v) / 8 for v in measured[:, i]]) for i in range(9)]
     assert np.array(expected).T.tobytes() == _decoded(Identity(3), [view], measured)[0].tobytes()
+
+
+@given(filters(longest=40), st.integers(1, 31), st.integers(1, 15), st.integers(-20, 34), st.data())
+@settings(max_examples=60, deadline=None)
+def test_the_encoder_behind_a_comb_equals_big_integers(buffers, n, lag, bits, data):
+    beta = Fraction(n, 32)
+    if _largest(buffers, bits) < n + 32:
+        return
+    comb = Comb(*buffers, beta, lag, bits, ENDS)
+    x = data.draw(streams(comb.largest_total))
+    twin = PythonComb(*buffers, bits, ENDS, beta=beta, lag=lag)
+    state, plain = comb.init_encoder(3), twin.init_encoder(3)
+    for start, stop in ((0, len(x) // 2), (len(x) // 2, len(x))):
+        block = np.ascontiguousarray(x[start:stop])
+        expected = twin.encode(plain, block, start)
+        assert expected.tobytes() == comb.encode(state, block, start).tobytes()
+    for i, j in np.ndindex(3, len(comb.gaps)):
+        high, low = (int(half) for half in state["encoder"][i, j])
+        assert plain["states"][i, j] == (high << 64 | low) - (high >> 63 << 128)
+
+
+@pytest.mark.parametrize("cells", [1, 7, 8, 40])
+@pytest.mark.parametrize("lag", [1, 5, 29, 1000])
+def test_the_decoder_behind_a_comb_equals_plain_floats(cells, lag):
+    beta = Fraction(13, 32)
+    v = np.random.Generator(np.random.PCG64(2)).integers(-(1 << 40), 1 << 40, (30, cells))
+    comb = Comb(*RUNNING, beta, lag, 30, ENDS)
+    twin = PythonComb(*RUNNING, 30, ENDS, beta=beta, lag=lag)
+    one, other = (s.init_decoder(VIEWS, cells) for s in (comb, twin))
+    for start, stop in ((0, 11), (11, 30)):
+        a, b = (np.empty((len(VIEWS), stop - start, cells)) for _ in range(2))
+        block = np.ascontiguousarray(v[start:stop])
+        comb.decode(one, VIEWS, block, start, a)
+        twin.decode(other, VIEWS, block, start, b)
+        assert a.tobytes() == b.tobytes()
+
+
+def test_totals_beyond_the_largest_are_clamped_before_the_comb():
+    comb = Comb(*RUNNING, Fraction(1, 2), 1, 20, ENDS)
+    huge = np.array([[1 << 62], [-(1 << 62)]])
+    largest = np.sign(huge) * comb.largest_total
+    one, other = (comb.encode(comb.init_encoder(1), x, 0) for x in (huge, largest))
+    assert one.tobytes() == other.tobytes()
+    assert np.abs(one).max() < 1 << 62

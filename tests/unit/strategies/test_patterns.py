@@ -118,7 +118,7 @@ def test_powers_are_rounded_up_and_a_twin_that_rounds_down_is_caught():
             exponent >>= 1
         return result
 
-    assert rounds_up_everywhere(patterns._power)
+    assert rounds_up_everywhere(patterns.power_up)
     assert not rounds_up_everywhere(down)
 
 

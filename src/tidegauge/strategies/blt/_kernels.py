@@ -1,4 +1,4 @@
-"""Compiled loop of the filter's private half: a recursion in 128 bits.
+"""Compiled loops of the filter's private half: a recursion in 128 bits, and the comb before it.
 
 Every cell takes exactly the operations, in exactly the order, that are written here; neither the
 order in which cells are visited nor the length of a block changes a byte.
@@ -125,3 +125,28 @@ def _encode_tile(
                 u_high, u_low = _advance(u_high, u_low, gaps[j], weights[j], total)
                 states[i, j, 0], states[i, j, 1] = u_high, u_low
             out[t, i] = _floor_shift(high, low, shift)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def comb(
+    x: NDArray[np.int64],
+    ring: NDArray[np.int64],
+    position: int,
+    numerator: int,
+    denominator: int,
+    largest: int,
+    out: NDArray[np.int64],
+) -> None:
+    """Write ``denominator x_t - numerator x_(t - lag)`` and keep the last ``lag`` totals.
+
+    ``x`` is clamped to ``[-largest, largest]``; ``ring[s % lag]`` holds total s.
+    """
+    steps, cells = x.shape
+    for t in range(steps):
+        for i in range(cells):
+            total = min(max(x[t, i], -largest), largest)
+            out[t, i] = denominator * total - numerator * ring[position, i]
+            ring[position, i] = total
+        position += 1
+        if position == ring.shape[0]:
+            position = 0

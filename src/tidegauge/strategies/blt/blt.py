@@ -154,10 +154,12 @@ class Blt(Strategy):
             self.gaps, self.weights, unit.max_events, unit.min_separation
         )
         moved = sqrt_up(neighbors.event_l2_squared * pattern)
-        rounded = rounding_error(self.gaps, self.lattice_bits) * sqrt_up(
-            Fraction(self.hard_end * neighbors.touched_cells)
-        )
-        return (moved + rounded) * Fraction(2) ** self.lattice_bits
+        return moved * Fraction(2) ** self.lattice_bits + self.rounding(neighbors)
+
+    def rounding(self, neighbors: Neighbors) -> Fraction:
+        """The part e sqrt(N) of the sensitivity that pays for roundings, in lattice units."""
+        error = rounding_error(self.gaps, self.lattice_bits) * Fraction(2) ** self.lattice_bits
+        return error * sqrt_up(Fraction(self.hard_end * neighbors.touched_cells))
 
     def init_encoder(self, cells: int) -> State:
         """All states zero: 128 bits a buffer and cell."""
@@ -169,13 +171,21 @@ class Blt(Strategy):
         Raises:
             StreamEnded: The block reaches beyond ``hard_end``; the state is as it was.
         """
-        if first + len(x) > self.hard_end:
-            raise StreamEnded(
-                f"Expected at most {self.hard_end} steps, got step {first + len(x)}. Roundings "
-                "beyond are not paid for. Declare a longer stream from the start."
-            )
+        self.refuse_beyond_end(first + len(x))
         gaps, weights = self._words
         return fixed_point.encode(state, x, gaps, weights, self.largest_total, self.lattice_bits)
+
+    def refuse_beyond_end(self, last: int) -> None:
+        """Refuse a block whose last step, from 1, lies beyond ``hard_end``.
+
+        Raises:
+            StreamEnded: It does.
+        """
+        if last > self.hard_end:
+            raise StreamEnded(
+                f"Expected at most {self.hard_end} steps, got step {last}. Roundings "
+                "beyond are not paid for. Declare a longer stream from the start."
+            )
 
     def coordinates(self, first: int, steps: int) -> Int64:
         """One row a step."""
@@ -194,7 +204,7 @@ class Blt(Strategy):
         self, state: State, views: Sequence[Decay], measured: Int64, first: int, out: Float64
     ) -> None:
         """Recover the private increments in float64 and filter them."""
-        gaps, weights = self._floats
+        gaps, weights = self.floats
         unit = 2.0**-self.lattice_bits
         filters.decode_views(
             state, views, measured, first, out, gaps=gaps, weights=weights, unit=unit
@@ -220,16 +230,17 @@ class Blt(Strategy):
     def coefficients(self, n: int) -> Float64:
         """c_0 ... c_(n-1), correctly rounded to a few units in the last place."""
         integer("n", n, low=1, high=_MOST_COEFFICIENTS, why="Each is computed. Ask for fewer.")
-        gaps, weights = self._floats
+        gaps, weights = self.floats
         lags = np.arange(n - 1, dtype=np.float64)
         pairs = zip(weights, np.log1p(-gaps), strict=True)
         tail = sum((weight * np.exp(rate * lags) for weight, rate in pairs), np.zeros(n - 1))
         return np.concatenate([np.ones(1), tail])
 
     @cached_property
-    def _words(self) -> tuple[UInt64, UInt64]:
-        return np.array(self.gaps, dtype=np.uint64), np.array(self.weights, dtype=np.uint64)
+    def floats(self) -> tuple[Float64, Float64]:
+        """Gaps and weights as floats, for the decoder."""
+        return np.array([g / UNIT for g in self.gaps]), np.array([w / UNIT for w in self.weights])
 
     @cached_property
-    def _floats(self) -> tuple[Float64, Float64]:
-        return np.array([g / UNIT for g in self.gaps]), np.array([w / UNIT for w in self.weights])
+    def _words(self) -> tuple[UInt64, UInt64]:
+        return np.array(self.gaps, dtype=np.uint64), np.array(self.weights, dtype=np.uint64)

@@ -2,9 +2,9 @@ r"""The fit: a buffered Toeplitz matrix C for a set of views, as integers.
 
 One measurement serves every view, so C is chosen for all of them: the largest ratio, over the
 views, of the std at the view's worst step to that view's own lower bound is made as small as
-possible. Buffers are added while one more gains at least 0.5 %. The numbers are then rounded to
-the integers that *define* C, and everything reported is computed from those. Plans store them:
-a fit is made once.
+possible. Buffers are added while one more gains at least 0.5 %, and a comb at the shortest window
+if that gains as much. The numbers are then rounded to the integers that *define* C, and everything
+reported is computed from those. Plans store them: a fit is made once.
 
 Method: Dvijotham, McMahan, Pillutla, Steinke and Thakurta, Efficient and near-optimal noise
 generation for streaming differential privacy (2404.16706), for the class of C; the set of views,
@@ -14,45 +14,30 @@ its closed forms and the start are ours (see :mod:`tidegauge.strategies.blt.sear
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.strategies.blt.blt import Blt
 from tidegauge.strategies.blt.buffers import UNIT, checked_buffers
+from tidegauge.strategies.blt.comb import LONGEST_LAG, Comb
+from tidegauge.strategies.blt.comb_patterns import comb_pattern_gain_squared
+from tidegauge.strategies.blt.growth import Target, demands_of, grow, memory
 from tidegauge.strategies.blt.patterns import pattern_gain_squared
-from tidegauge.strategies.blt.search import (
-    Demands,
-    Solution,
-    geometric_start,
-    interlaced,
-    residues,
-    solve,
-)
+from tidegauge.strategies.blt.search import Solution, interlaced, residues
 from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
-from tidegauge.strategies.blt.variance import variance_gain, variance_limit
+from tidegauge.strategies.blt.variance import Teeth, variance_gain, variance_limit
 from tidegauge.strategies.bounds import lower_bound, worst_step
-from tidegauge.strategies.decay import (
-    Custom,
-    Decay,
-    Exponential,
-    FiniteDecay,
-    Polynomial,
-    Running,
-    Window,
-)
+from tidegauge.strategies.decay import Decay, FiniteDecay, Running, Window
 from tidegauge.strategies.strategy import MOST_STEPS
 
 __all__ = ["Fit", "fit"]
 
-Float64 = NDArray[np.float64]
-
-_WORTH = math.log(1.005)  # what one more buffer has to gain
-_MOST_BUFFERS = 7  # of 8; the eighth would pay only beyond 2^30 steps
 _MOST_VIEWS = 1 << 12
 
 
@@ -67,6 +52,7 @@ class Fit:
         views: The decays, as asked.
         ratios: For each view, the std at its worst step over its lower bound.
         bounds: Those lower bounds, in grains at mu = 1 and one grain of change.
+        comb: ``(beta, lag)`` of a comb before C, if there is one.
     """
 
     gaps: tuple[int, ...]
@@ -74,6 +60,13 @@ class Fit:
     views: tuple[Decay, ...]
     ratios: tuple[float, ...]
     bounds: tuple[float, ...]
+    comb: Teeth | None = None
+
+    def strategy(self, lattice_bits: int, charged_steps: int = MOST_STEPS) -> Blt | Comb:
+        """Return the strategy of the fitted C, on a lattice of so many bits."""
+        if self.comb is None:
+            return Blt(self.gaps, self.weights, lattice_bits, charged_steps)
+        return Comb(self.gaps, self.weights, *self.comb, lattice_bits, charged_steps)
 
     @property
     def worst(self) -> float:
@@ -86,21 +79,12 @@ class Fit:
         return tuple(r * b for r, b in zip(self.ratios, self.bounds, strict=True))
 
 
-@final
-@dataclass(frozen=True)
-class _Target:
-    """A view read at one step; None: in the limit."""
-
-    decay: Decay
-    step: int | None
-    bound: float
-
-
 def fit(
     views: Sequence[Decay],
     horizon: int | None = None,
     *,
     importance: Sequence[float] | None = None,
+    longest_lag: int = 2048,
 ) -> Fit:
     r"""Return the C that serves all views as evenly, relative to their lower bounds, as can be.
 
@@ -110,6 +94,7 @@ def fit(
             2^10, 2^14, 2^17, 2^20 and 2^24 steps. It does not touch the guarantee.
         importance: One positive number a view; a view of importance 2 has its ratio counted
             twice. Default: all 1.
+        longest_lag: A comb keeps so many steps at most, 16 bytes a cell each; 0: no comb.
 
     Returns:
         The integers that define C, with ratios and bounds computed from them.
@@ -123,7 +108,7 @@ def fit(
         (2, 1.001)
 
     References:
-        Cost: 10-300 ms for up to five views, plus half a second once for importing scipy; no
+        Cost: 10 ms to 1 s for up to five views, plus half a second once for importing scipy; no
         scipy for the shipped sets. Deterministic on one machine; round-off may differ elsewhere,
         so store the result.
     """
@@ -133,17 +118,36 @@ def fit(
         integer("horizon", horizon, low=1, high=MOST_STEPS, why=why)
     shares = _checked_importance(importance, len(asked))
     targets = [_targets(view, horizon) for view in asked]
+    why = "A comb keeps so many totals a cell. Give 0 for none."
+    longest_lag = integer("longest_lag", longest_lag, low=0, high=LONGEST_LAG, why=why)
     shipped = SHIPPED.get(frozenset(asked))
+    comb: Teeth | None = None
     if horizon is None and shipped and importance is None:
         gaps, weights = shipped
     else:
-        merged: dict[_Target, float] = {}
+        merged: dict[Target, float] = {}
         for group, share in zip(targets, shares, strict=True):
             for target in group:
                 merged[target] = max(share, merged.get(target, 0.0))
-        gaps, weights = _rounded(_grow(list(merged), list(merged.values())))
-    judged = [_judge(gaps, weights, group) for group in targets]
-    return Fit(gaps, weights, asked, tuple(r for r, _ in judged), tuple(b for _, b in judged))
+        lag = _shortest_window(merged, longest_lag)
+        demands = demands_of(list(merged), list(merged.values()))
+        found = grow(demands, max(4.0, *map(memory, merged)), lag)
+        gaps, weights = _rounded(found)
+        comb = (Fraction(found.beta), lag) if found.beta else None
+    judged = [_judge(gaps, weights, comb, group) for group in targets]
+    return Fit(gaps, weights, asked, tuple(r for r, _ in judged), tuple(b for _, b in judged), comb)
+
+
+def _shortest_window(targets: Iterable[Target], longest: int) -> int:
+    """Return the lag of a comb worth trying; 0: none.
+
+    Written-out weights have to end within the lag; and a comb within a stream of a few lags, or
+    at a single step, gains nothing.
+    """
+    windows = [t.decay.steps for t in targets if isinstance(t.decay, Window) and t.step is None]
+    lag = min((steps for steps in windows if steps > 1), default=0)
+    taps = [len(t.decay.taps) for t in targets if isinstance(t.decay, FiniteDecay)]
+    return lag if lag <= longest and max(taps, default=0) <= lag else 0
 
 
 def _checked_views(views: Sequence[Decay]) -> tuple[Decay, ...]:
@@ -174,104 +178,32 @@ def _checked_importance(importance: Sequence[float] | None, views: int) -> list[
     return [float(exact(f"importance[{v}]", i, above=0, why=why)) for v, i in enumerate(importance)]
 
 
-def _targets(view: Decay, horizon: int | None) -> tuple[_Target, ...]:
+def _targets(view: Decay, horizon: int | None) -> tuple[Target, ...]:
     if isinstance(view, Running) and horizon is None:
-        return tuple(_Target(view, t, lower_bound(view, t)) for t in SPREAD_OF_HORIZONS)
-    return (_Target(view, worst_step(view, horizon), lower_bound(view, horizon)),)
+        return tuple(Target(view, t, lower_bound(view, t)) for t in SPREAD_OF_HORIZONS)
+    return (Target(view, worst_step(view, horizon), lower_bound(view, horizon)),)
 
 
 def _judge(
-    gaps: tuple[int, ...], weights: tuple[int, ...], targets: Sequence[_Target]
+    gaps: tuple[int, ...],
+    weights: tuple[int, ...],
+    comb: Teeth | None,
+    targets: Sequence[Target],
 ) -> tuple[float, float]:
     """Return the worst ratio over the targets of one view, and the bound there (ties: the last)."""
-    column = float(pattern_gain_squared(gaps, weights, events=1, separation=0))
+    if comb is None:
+        column = float(pattern_gain_squared(gaps, weights, events=1, separation=0))
+    else:
+        column = float(comb_pattern_gain_squared(gaps, weights, *comb, events=1, separation=0))
     judged = []
     for target in targets:
         if target.step is None:
-            gain = variance_limit(gaps, weights, target.decay)
+            gain = variance_limit(gaps, weights, target.decay, comb)
         else:
-            gain = float(variance_gain(gaps, weights, target.decay, np.array(target.step)))
+            at = np.array(target.step)
+            gain = float(variance_gain(gaps, weights, target.decay, at, comb))
         judged.append((math.sqrt(column * gain) / target.bound, target.bound))
     return max(judged, key=lambda entry: (round(entry[0], 3), entry[1]))
-
-
-def _grow(targets: list[_Target], shares: list[float]) -> Solution:
-    """Add buffers while one more gains at least 0.5 %."""
-    demands = _demands(targets, shares)
-    memory = max(4.0, *(_memory(target) for target in targets))
-    best = Solution(np.zeros(0), math.inf)
-    for buffers in range(1, _MOST_BUFFERS + 1):
-        tried = [
-            solve(demands, geometric_start(buffers, memory, top, low))
-            for top, low in ((0.0, 1.0), (2.0, 0.5))
-        ]
-        better = min(tried, key=lambda solution: solution.worst)
-        if buffers > 1 and not better.worst < best.worst - _WORTH:
-            break
-        best = better
-    return best
-
-
-def _memory(target: _Target) -> float:
-    if target.step is not None:
-        return float(target.step)
-    match target.decay:
-        case Window(steps=steps):
-            return float(steps)
-        case Exponential(gap=gap):
-            return 1 / gap
-        case Polynomial(c=c, reach=reach):
-            return float(reach) if c < 1 else min(float(reach), 64.0)
-        case Custom(values=values):
-            return float(len(values))
-        case _:
-            return 1.0
-
-
-def _demands(targets: list[_Target], shares: list[float]) -> Demands:
-    """Sort the targets by the form of their decay.
-
-    A target read at a horizon within its memory is a running sum to the search: exactly so for
-    windows, nearly for exponentials (their ratio is still judged exactly).
-    """
-    running: list[tuple[float, float]] = []
-    windows: list[tuple[float, float]] = []
-    poles: list[tuple[Float64, Float64, float]] = []
-    finite: list[tuple[Float64, float]] = []
-    for target, share in zip(targets, shares, strict=True):
-        log_bound = math.log(target.bound / share)
-        decay = target.decay
-        if target.step is not None:
-            running.append((float(target.step), log_bound))
-        elif isinstance(decay, Window):
-            windows.append((float(decay.steps), log_bound))
-        elif isinstance(decay, Exponential | Polynomial):
-            poles.append((*_shares_of_power(*decay.poles), log_bound))
-        else:
-            assert isinstance(decay, FiniteDecay), "a running sum has a last step"
-            finite.append((_autocorrelation(decay.taps), log_bound))
-    lengths = [len(gaps) for gaps, _, _ in poles]
-    return Demands(
-        running=np.array([steps for steps, _ in running]),
-        windows=np.array([steps for steps, _ in windows]),
-        gaps=np.concatenate([np.zeros(0), *(gaps for gaps, _, _ in poles)]),
-        phi=np.concatenate([np.zeros(0), *(phi for _, phi, _ in poles)]),
-        starts=np.cumsum([0, *lengths], dtype=np.int64)[: len(poles)],
-        taps=tuple(r for r, _ in finite),
-        log_bounds=np.array([entry[-1] for entry in (*running, *windows, *poles, *finite)]),
-    )
-
-
-def _shares_of_power(gaps: Float64, weights: Float64) -> tuple[Float64, Float64]:
-    """Return gaps and phi with R_F(n) = sum_i phi_i (1 - gaps_i)^n."""
-    pair = gaps[:, None] + gaps - gaps[:, None] * gaps
-    return gaps, weights * (weights / pair).sum(axis=1)
-
-
-def _autocorrelation(taps: Float64) -> Float64:
-    n = len(taps)
-    power = np.abs(np.fft.rfft(taps, 2 * n)) ** 2
-    return np.fft.irfft(power, 2 * n)[:n]
 
 
 def _rounded(solution: Solution) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies.blt._kernels")
 
-__all__ = ["encode", "init_encoder", "largest_total", "rounding_error"]
+__all__ = ["checked", "comb", "encode", "init_encoder", "largest_total", "rounding_error"]
 
 _SPACE = 1 << 62  # of 2^63: the upper half of int64 belongs to the noise
 
@@ -79,12 +79,33 @@ def encode(
         InvalidInput: The array is not int64, C-contiguous, (steps, cells) of this state.
     """
     states = state["encoder"]
-    if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != len(states) or not x.flags.c_contiguous:
-        raise InvalidInput(
-            f"Expected totals of dtype int64 and shape (steps, {len(states)}), C-contiguous, got "
-            f"{x.dtype} of shape {x.shape}. Other bytes would be read as counts. "
-            "Convert them first."
-        )
+    checked(state, x)
     out = np.empty_like(x)
     _kernels.encode(x, states, gaps, weights, largest, 64 - lattice_bits, out)
     return out
+
+
+def comb(state: State, x: Int64, first: int, beta: Fraction, largest: int) -> Int64:
+    """Return ``cd x_t - cn x_(t - lag)``, beta = cn / cd, and keep the last ``lag`` totals.
+
+    Totals are clamped to ``[-largest, largest]``. ``state["ring"]``, shape (lag, cells), holds the
+    total of step s at ``s % lag``; zeros before the first step.
+    """
+    out, ring = np.empty_like(x), state["ring"]
+    _kernels.comb(x, ring, first % len(ring), *beta.as_integer_ratio(), largest, out)
+    return out
+
+
+def checked(state: State, x: Int64) -> None:
+    """Refuse totals that are not of the form that the kernels read.
+
+    Raises:
+        InvalidInput: The array is not int64, C-contiguous, (steps, cells) of this state.
+    """
+    cells = len(state["encoder"])
+    if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != cells or not x.flags.c_contiguous:
+        raise InvalidInput(
+            f"Expected totals of dtype int64 and shape (steps, {cells}), C-contiguous, got "
+            f"{x.dtype} of shape {x.shape}. Other bytes would be read as counts. "
+            "Convert them first."
+        )

@@ -19,10 +19,12 @@ from fractions import Fraction
 
 from tidegauge.strategies.blt.buffers import UNIT
 
-__all__ = ["pattern_gain_squared"]
+__all__ = ["ONE", "geometric_ramp", "pattern_gain_squared", "power_up", "times_up"]
 
 _BITS = 192
-_ONE = 1 << _BITS
+
+ONE = 1 << _BITS
+"""Numbers here are integers over this."""
 
 
 def pattern_gain_squared(
@@ -54,15 +56,17 @@ def pattern_gain_squared(
     tails = [  # sum_i w_i / (1 - th_i th_j)
         sum(_up(w / (1 - p * q)) for w, p in zip(gains, poles, strict=True)) for q in poles
     ]
-    alone = _ONE + sum(_times(_up(w), tail) for w, tail in zip(gains, tails, strict=True))
+    alone = ONE + sum(times_up(_up(w), tail) for w, tail in zip(gains, tails, strict=True))
     if separation == 0:
-        return Fraction(events**2 * alone, _ONE)
+        return Fraction(events**2 * alone, ONE)
     total = events * alone
     for w, q, tail in zip(gains, poles, tails, strict=True):
-        lagged = _times(_up(w), _ONE + _times(_up(q), tail))
-        first = _power(_up(q), separation - 1)
-        total += 2 * _times(_times(lagged, first), _ramp(_times(first, _up(q)), events - 1))
-    return Fraction(total, _ONE)
+        lagged = times_up(_up(w), ONE + times_up(_up(q), tail))
+        first = power_up(_up(q), separation - 1)
+        total += 2 * times_up(
+            times_up(lagged, first), geometric_ramp(times_up(first, _up(q)), events - 1)
+        )
+    return Fraction(total, ONE)
 
 
 def _up(value: Fraction) -> int:
@@ -70,34 +74,35 @@ def _up(value: Fraction) -> int:
     return -((-value.numerator << _BITS) // value.denominator)
 
 
-def _times(a: int, b: int) -> int:
+def times_up(a: int, b: int) -> int:
+    """``a b``, rounded up."""
     return -((-a * b) >> _BITS)
 
 
-def _power(base: int, exponent: int) -> int:
+def power_up(base: int, exponent: int) -> int:
     """``base^exponent``, rounded up."""
-    result = _ONE
+    result = ONE
     while exponent:
         if exponent & 1:
-            result = _times(result, base)
-        base = _times(base, base)
+            result = times_up(result, base)
+        base = times_up(base, base)
         exponent >>= 1
     return result
 
 
-def _ramp(q: int, n: int) -> int:
+def geometric_ramp(q: int, n: int) -> int:
     """``sum_(m < n) (n - m) q^m`` over 2^192, rounded up, by doubling: no difference is taken.
 
     With G(n) = sum_(m < n) q^m and S(n) = G(1) + ... + G(n): G(n + 1) = G(n) + q^n,
     G(2n) = G(n) + q^n G(n), S(2n) = S(n) + n G(n) + q^n S(n).
     """
-    power, geometric, ramp, count = _ONE, 0, 0, 0  # q^count, G(count), S(count)
+    power, geometric, ramp, count = ONE, 0, 0, 0  # q^count, G(count), S(count)
     for bit in bin(n)[2:]:
-        ramp = ramp + count * geometric + _times(power, ramp)
-        geometric += _times(power, geometric)
-        power, count = _times(power, power), 2 * count
+        ramp = ramp + count * geometric + times_up(power, ramp)
+        geometric += times_up(power, geometric)
+        power, count = times_up(power, power), 2 * count
         if bit == "1":
             geometric += power
             ramp += geometric
-            power, count = _times(power, q), count + 1
+            power, count = times_up(power, q), count + 1
     return ramp

@@ -1,42 +1,79 @@
-"""From what a user asks to the plan of one gauge; reads no data.
+"""From what a user asks to plans of gauges; reads no data.
 
-Every strategy that is proved private for the views, the unit and the guarantee is a candidate; the
-one whose worst view lies least above its own lower bound is taken.
+Every strategy that is proved private for the views, the unit and the guarantee is a candidate; in
+a gauge the one is best whose worst view lies least above its own lower bound. Whole plans are
+compared: all gauges with Gaussian noise, mu^2 shared by weight, or all with discrete Laplace noise,
+epsilon shared by weight and delta unused. A mixture would have to be kept in zCDP, which charges
+both kinds more; it is not tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.request import Request
+from tidegauge.mechanisms.candidate import Candidate, Comparison, Prediction, least_std
+from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
+from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.noise import gaussian, laplace
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
-from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.privacy.guarantee import ApproxDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
-from tidegauge.strategies.blocks import best_levels
-from tidegauge.strategies.blt import Blt, fit
+from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels
+from tidegauge.strategies.blt import Blt, Fit, fit
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
-__all__ = ["design", "worst_ratio"]
+__all__ = ["compare", "design", "plan"]
 
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
 _ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
+_OVERFLOW = "its coordinates could overflow 64 bits, or its noise cannot be drawn exactly"
+_ROUNDING = "its rounding for ever would cost more than 0.2 % of the noise, and no end is declared"
 
-Candidate = tuple[Strategy, Law, Cost]
+
+def plan(**asked: Any) -> Comparison:
+    """Return every way to measure a gauge, and the one that :class:`tidegauge.Gauge` would choose.
+
+    Reads no data and spends nothing: what each view would get is known from public numbers.
+
+    Args:
+        **asked: The arguments of :class:`tidegauge.Gauge`, but for ``keep``.
+
+    Returns:
+        ``candidates`` with the noise of each view, its lower bound and why they were not chosen;
+        ``chosen``; ``plan``, which has ``noise_std(view, steps)``; and ``explain()``.
+
+    Raises:
+        InvalidParameter: A parameter is impossible; the message says which and what to do.
+        UnsupportedCombination: No candidate is proved for the request, or its declared numbers
+            could overflow.
+
+    Cost:
+        10 to 500 ms, most of it the fit.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> found = tg.plan(views=[tg.Window(7)], epsilon=1, unit="event", horizon=365)
+        >>> for candidate in found.candidates:
+        ...     print(candidate.strategy, round(candidate.worst_ratio, 2), candidate.verdict)
+        the stream itself 1.41 chosen
+    """
+    return compare([request_of(**asked)])[0]
 
 
 def design(request: Request) -> GaugePlan:
@@ -46,32 +83,105 @@ def design(request: Request) -> GaugePlan:
         request: What is asked, checked.
 
     Raises:
-        UnsupportedCombination: No candidate is proved for the request, or its declared numbers
-            could overflow.
+        UnsupportedCombination: See :func:`compare`.
 
     Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
     """
-    bounds = _bounds(request)
-    best: tuple[float, Candidate] | None = None
-    for strategy, law, cost in _candidates(request, bounds):
-        stds = _worst_stds(request, strategy, law)
-        if any(
-            _blurred(std, decay, request) for std, decay in zip(stds, _decays(request), strict=True)
-        ):
+    return compare([request])[0].plan
+
+
+def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
+    """Return all candidates of gauges that share one guarantee, with the best whole plan chosen.
+
+    Args:
+        requests: What is asked of each gauge, checked; all of one guarantee.
+
+    Raises:
+        UnsupportedCombination: With noise of no kind every gauge has a candidate.
+
+    Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
+    """
+    weights = [request.budget_weight for request in requests]
+    wholes: list[list[list[Candidate]]] = []
+    for costs in _splits(requests[0].guarantee, weights):
+        wholes.append([list(_tried(r, c)) for r, c in zip(requests, costs, strict=True)])
+    scores = [max(_best(tried).score for tried in whole) for whole in wholes]
+    taken = scores.index(min(scores))
+    if scores[taken] == math.inf:
+        gauge = next(i for i, tried in enumerate(wholes[0]) if _best(tried).plan is None)
+        raise _unsupported(requests[gauge])
+    judged: list[list[Candidate]] = [[] for _ in requests]
+    for whole in wholes:
+        why = ""
+        if whole is not wholes[taken] and len(requests) > 1:
+            why = _why_not_all(requests, whole, scores[taken])
+        for mine, tried, chosen in zip(judged, whole, wholes[taken], strict=True):
+            mine += [_judged(c, _best(tried), _best(chosen), why) for c in tried]
+    return tuple(
+        Comparison(request.name, tuple(candidates))
+        for request, candidates in zip(requests, judged, strict=True)
+    )
+
+
+def _splits(guarantee: Guarantee, weights: Sequence[Fraction]) -> Iterator[Sequence[Cost]]:
+    """The costs of all gauges, by noise of each kind that the guarantee allows."""
+    if not isinstance(guarantee, PureDP):
+        yield Ledger(guarantee).split(weights, GaussianCost)
+    if isinstance(guarantee, PureDP | ApproxDP):
+        yield Ledger(guarantee).split(weights, PureCost)
+
+
+def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
+    """Every strategy that is tried, with its name in words: a new one is added here.
+
+    Each is proved private under noise of this kind; its lattice is chosen afterwards.
+    """
+    decays = tuple(_decays(request))
+    yield "the stream itself", Identity(0)
+    if kind is GaussianCost:
+        if not all(isinstance(decay, Step) for decay in decays):
+            found = _fitted(decays, request.horizon)
+            name = f"{len(found.gaps)} buffers fitted to the views"
+            yield name, Blt(found.gaps, found.weights, lattice_bits=0)
+        return
+    bounds, horizon = tuple(_bounds(request)), request.horizon or UNKNOWN_HORIZON
+    designs = [_blocks(decays, bounds, horizon, opened) for opened in (True, False)]
+    for blocks in dict.fromkeys(designs):
+        if len(blocks.levels) > 1:
+            opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
+            yield f"blocks of {', '.join(map(str, blocks.levels))} steps{opened}", blocks
+
+
+@lru_cache(maxsize=64)
+def _fitted(decays: tuple[Decay, ...], horizon: int | None) -> Fit:
+    """The fit, which depends neither on the budget nor on the unit."""
+    return fit(decays, horizon)
+
+
+@lru_cache(maxsize=64)
+def _blocks(
+    decays: tuple[Decay, ...], bounds: tuple[float, ...], horizon: int, opened: bool
+) -> Blocks | OpenBlocks:
+    return best_levels(decays, bounds, horizon, opened=opened)
+
+
+def _tried(request: Request, cost: Cost) -> Iterator[Candidate]:
+    """Every strategy with the noise that its cost pays for, or with the reason why it cannot be."""
+    kind = type(cost)
+    noise = NOISE_IN_WORDS[kind]
+    for name, strategy in _strategies(request, kind):
+        try:
+            funded, law = _funded(strategy, request, cost)
+            views = tuple(_predicted(request, funded, law, cost))
+            _refuse_blurred(request, views)
+        except UnsupportedCombination as reason:
+            yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
             continue
-        ratio = max(std / bound for std, bound in zip(stds, bounds, strict=True))
-        if best is None or ratio < best[0]:
-            best = ratio, (strategy, law, cost)
-    if best is None:
-        raise UnsupportedCombination(
-            f"Expected numbers that 64 bits can hold, got max_per_step={request.max_per_step}, "
-            f"max_change={request.neighbors.largest}, horizon={request.horizon}, "
-            f"end={request.end}. Coordinates could overflow, or their rounding for ever would cost "
-            "more than 0.2 % of the noise. Lower max_per_step, measure in coarser grains, design "
-            "for a shorter horizon, or declare an end."
-        )
-    strategy, law, cost = best[1]
-    Ledger(request.guarantee).charge({"gauge": cost})
+        made = _plan(request, funded, law, cost)
+        yield Candidate(name, noise, cost, views, _score(request, views), made)
+
+
+def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePlan:
     return GaugePlan(
         views=request.views,
         cells=request.cells,
@@ -88,13 +198,80 @@ def design(request: Request) -> GaugePlan:
     )
 
 
-def worst_ratio(request: Request, plan: GaugePlan) -> float:
-    """Return the largest noise_std over its view's lower bound at mu = 1, in events of one grain.
+def _predicted(request: Request, strategy: Strategy, law: Law, cost: Cost) -> Iterator[Prediction]:
+    """The std of each view at its worst step, published views first, and its lower bound."""
+    horizon = request.horizon or UNKNOWN_HORIZON
+    published = [decay for _, decay in request.views]
+    later = [decay for decay in dict.fromkeys(request.anticipate) if decay not in published]
+    named = [*request.views, *((decay.name, decay) for decay in later)]
+    for number, (name, decay) in enumerate(named):
+        std = sqrt(strategy.worst_variance_gain(decay, horizon)) * law.std
+        least = least_std(decay, horizon, cost, request.neighbors)
+        yield Prediction(name, decay, number < len(published), std, least)
 
-    It compares plans of one request, whatever their noise and their share of the guarantee.
+
+def _score(request: Request, views: Sequence[Prediction]) -> float:
+    """The largest noise over its bound with the weight taken out: noise falls as its root."""
+    horizon = request.horizon or UNKNOWN_HORIZON
+    ratio = max(view.worst_std / lower_bound(view.decay, horizon) for view in views)
+    return ratio * sqrt(request.budget_weight) / request.neighbors.largest
+
+
+def _best(tried: Sequence[Candidate]) -> Candidate:
+    """The first of least score."""
+    return min(tried, key=lambda candidate: candidate.score)
+
+
+def _judged(candidate: Candidate, best: Candidate, chosen: Candidate, why: str) -> Candidate:
+    """The candidate with its verdict.
+
+    Args:
+        candidate: What was tried.
+        best: The best with noise of the same kind.
+        chosen: What the gauge will measure.
+        why: What is wrong with noise of this kind on all gauges.
     """
-    stds = _worst_stds(request, plan.strategy, plan.law)
-    return max(std / bound for std, bound in zip(stds, _bounds(request), strict=True))
+    if candidate is chosen:
+        return replace(candidate, verdict="chosen")
+    if candidate.plan is None:
+        return candidate
+    if candidate is best and why:
+        return replace(candidate, verdict=why)
+    rival = best if why else chosen
+    return replace(
+        candidate, verdict=f"would have {_times(candidate.score / rival.score)} the noise"
+    )
+
+
+def _times(factor: float) -> str:
+    return f"{factor:,.2f} times" if factor < 100 else f"{factor:,.0f} times"
+
+
+def _why_not_all(
+    requests: Sequence[Request], whole: Sequence[Sequence[Candidate]], score: float
+) -> str:
+    """Why a whole plan was not taken."""
+    gauge, worst = max(
+        ((request.name, _best(tried)) for request, tried in zip(requests, whole, strict=True)),
+        key=lambda pair: pair[1].score,
+    )
+    if worst.plan is None:
+        return f"needs {worst.noise} noise on all gauges, with which {gauge} has no candidate"
+    return (
+        f"needs {worst.noise} noise on all gauges, with which {gauge} would have "
+        f"{_times(worst.score / score)} the noise"
+    )
+
+
+def _unsupported(request: Request) -> UnsupportedCombination:
+    where = f"Gauge {request.name}: " if request.name else ""
+    return UnsupportedCombination(
+        f"{where}Expected numbers that 64 bits can hold, got max_per_step={request.max_per_step}, "
+        f"max_change={request.neighbors.largest}, horizon={request.horizon}, "
+        f"end={request.end}. Coordinates could overflow, or their rounding for ever would cost "
+        "more than 0.2 % of the noise. Lower max_per_step, measure in coarser grains, design "
+        "for a shorter horizon, or declare an end."
+    )
 
 
 def _decays(request: Request) -> list[Decay]:
@@ -108,59 +285,47 @@ def _bounds(request: Request) -> list[float]:
     return [lower_bound(decay, horizon) for decay in _decays(request)]
 
 
-def _worst_stds(request: Request, strategy: Strategy, law: Law) -> list[float]:
-    """The std of each decay at its worst step."""
-    horizon = request.horizon or UNKNOWN_HORIZON
-    gains = [strategy.worst_variance_gain(decay, horizon) for decay in _decays(request)]
-    return [sqrt(gain) * law.std for gain in gains]
-
-
-def _blurred(std: float, decay: Decay, request: Request) -> bool:
-    """Whether double precision of the largest possible value is not small beside the noise."""
+def _refuse_blurred(request: Request, views: Sequence[Prediction]) -> None:
+    """Refuse where double precision of the largest value is not small beside the noise."""
     steps = min(request.horizon or UNKNOWN_HORIZON, UNKNOWN_HORIZON)
-    largest = request.max_per_step * float(np.abs(decay.weights(steps)).sum())
-    return largest * 2.0**-53 > std / 100
+    for view in views:
+        largest = request.max_per_step * float(np.abs(view.decay.weights(steps)).sum())
+        if largest * 2.0**-53 > view.worst_std / 100:
+            raise UnsupportedCombination("double precision could not hold its largest values")
 
 
-def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
-    """Every proved combination of strategy and noise: all Gaussian, or all pure; never mixed."""
-    for cost in _costs(request):
-        if isinstance(cost, PureCost):
-            yield from _pure(request, cost, bounds)
-        else:
-            found = _gaussian(request, cost)
-            if found is not None:
-                yield found
+def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy, Law]:
+    """The strategy on its best lattice, with the noise that the cost pays for.
+
+    Raises:
+        UnsupportedCombination: There is none; the message is the reason.
+    """
+    if isinstance(cost, PureCost):
+        scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
+        fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
+        if not fits or strategy.largest_total < request.max_per_step:
+            raise UnsupportedCombination(_OVERFLOW)
+        return strategy, DiscreteLaplace(scale)
+    assert isinstance(strategy, Blt | Identity)
+    found = _finest(strategy, request, cost)
+    if isinstance(strategy, Identity):
+        if found is None:
+            raise UnsupportedCombination(_OVERFLOW)
+        return found
+    if found is not None and _rounding_share(found[0], request) <= _ROUNDING_ALLOWED:
+        return found
+    if request.end is None:  # the rounding of 2^38 steps would cost too much on so coarse a lattice
+        raise UnsupportedCombination(_OVERFLOW if found is None else _ROUNDING)
+    found = _finest(replace(strategy, charged_steps=request.end), request, cost)
+    if found is None:
+        raise UnsupportedCombination(_OVERFLOW)
+    return found
 
 
-def _costs(request: Request) -> Iterator[Cost]:
-    """What may be spent: the share, or the whole guarantee by noise of each kind."""
-    if request.share is not None:
-        yield request.share
-        return
-    ledger = Ledger(request.guarantee)
-    if not isinstance(request.guarantee, PureDP):
-        yield from ledger.split([1], GaussianCost)
-    if isinstance(request.guarantee, PureDP | ApproxDP):
-        yield from ledger.split([1], PureCost)
-
-
-def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
-    """The fitted correlated noise, on the finest lattice that its integers allow."""
-    decays = _decays(request)
-    if all(isinstance(decay, Step) for decay in decays):
-        return _finest(Identity(0), request, cost)
-    fitted = fit(decays, request.horizon)
-    blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0)
-    candidate = _finest(blt, request, cost)
-    if candidate is not None and _rounding_share(candidate[0], request) > _ROUNDING_ALLOWED:
-        candidate = None  # the rounding of 2^38 steps would cost too much on so coarse a lattice
-    if candidate is None and request.end is not None:
-        candidate = _finest(replace(blt, charged_steps=request.end), request, cost)
-    return candidate
-
-
-def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> Candidate | None:
+def _finest(
+    strategy: Blt | Identity, request: Request, cost: GaussianCost
+) -> tuple[Strategy, Law] | None:
+    """The finest lattice that its integers allow, and rounded Gaussian noise on it."""
     coarse = (request.neighbors.largest - 1).bit_length()
     for bits in range(_FINEST, _COARSEST - 1, -1):
         if bits < coarse and isinstance(strategy, Identity):
@@ -173,7 +338,7 @@ def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> C
             continue
         scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
         if gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE:
-            return trial, RoundedGaussian(scale), cost
+            return trial, RoundedGaussian(scale)
     return None
 
 
@@ -184,19 +349,6 @@ def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
     whole = strategy.sensitivity(Norm.L2, request.neighbors)
     single = replace(strategy, charged_steps=1).sensitivity(Norm.L2, request.neighbors)
     return (whole - single) / single
-
-
-def _pure(request: Request, cost: PureCost, bounds: list[float]) -> Iterator[Candidate]:
-    """Noise on each step, and the best blocks, with and without open ones."""
-    decays = _decays(request)
-    strategies: list[Strategy] = [Identity(0)]
-    horizon = request.horizon or UNKNOWN_HORIZON
-    strategies += [best_levels(decays, bounds, horizon, opened=opened) for opened in (True, False)]
-    for strategy in strategies:
-        scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
-        fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
-        if fits and strategy.largest_total >= request.max_per_step:
-            yield strategy, DiscreteLaplace(scale), cost
 
 
 def _rounded_up(scale: Fraction) -> Fraction:

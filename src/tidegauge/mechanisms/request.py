@@ -9,7 +9,6 @@ from typing import Any
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.privacy.costs import Cost
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
@@ -38,8 +37,8 @@ class Request:
         end: The last step, from 1; None: no end.
         level: Coverage of the intervals.
         anticipate: Decays to design for as well, which are not published.
-        share: The part of the guarantee that the gauge may spend, which also tells the kind of
-            its noise; None: all of it, by noise of whichever kind is best.
+        name: What the gauge is called where there are several.
+        budget_weight: Its part in the split of the guarantee over several gauges.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -52,7 +51,8 @@ class Request:
     end: int | None
     level: float
     anticipate: tuple[Decay, ...] = ()
-    share: Cost | None = None
+    name: str = ""
+    budget_weight: Fraction = Fraction(1)
 
 
 def request_of(

@@ -6,7 +6,7 @@ kind, and share the budget by weight.
 
 from __future__ import annotations
 
-from tidegauge.mechanisms.candidate import Comparison
+from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request

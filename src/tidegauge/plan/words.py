@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from tidegauge.mechanisms.candidate import least_std
+from tidegauge.mechanisms.comparison import least_std
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.plan.durations import UNITS, written
 from tidegauge.plan.plan import Plan, PlannedGauge
@@ -114,7 +114,7 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
 def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
     """Return a view's noise at its worst step over the least of any factorization mechanism.
 
-    The least is that of :func:`~tidegauge.mechanisms.candidate.least_std`.
+    The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`.
     """
     horizon = mechanism.horizon or UNKNOWN_HORIZON
     std = math.sqrt(mechanism.strategy.worst_variance_gain(decay, horizon)) * mechanism.law.std

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 from tidegauge.mechanisms.plan import GaugePlan
@@ -12,7 +13,13 @@ from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import Decay
 
-__all__ = ["Candidate", "Comparison", "Prediction", "least_std"]
+__all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std"]
+
+
+@lru_cache(maxsize=4096)
+def bound_of(decay: Decay, horizon: int | None) -> float:
+    """Return the lower bound that a view is judged against, for one grain at mu = 1."""
+    return lower_bound(decay, horizon or UNKNOWN_HORIZON)
 
 
 def least_std(decay: Decay, horizon: int | None, cost: Cost, neighbors: Neighbors) -> float:
@@ -28,7 +35,7 @@ def least_std(decay: Decay, horizon: int | None, cost: Cost, neighbors: Neighbor
         least = events * math.sqrt(neighbors.event_l2_squared) / float(cost.mu)
     else:
         least = events * neighbors.event_l1 * math.sqrt(2) / float(cost.epsilon)
-    return lower_bound(decay, horizon or UNKNOWN_HORIZON) * least
+    return bound_of(decay, horizon) * least
 
 
 @final

@@ -23,8 +23,8 @@ __all__ = ["budget_data", "draw_noise", "solved", "tell_budget", "tell_candidate
 
 _MOST_PANELS = 64
 _TIMES = (
-    "Times the noise: of the worst view, each view's noise taken relative to its lower bound. Noise "
-    "is told at a view's worst step.\n"
+    "Times the noise: of the worst view, with the noise of each taken relative to its lower bound. "
+    "All noise is that of the worst step.\n"
 )
 _LAST_DAY_US = 253_402_214_400_000_000  # 9999-12-31: no calendar goes further
 
@@ -117,7 +117,8 @@ def draw_noise(plan: Plan, output: Path) -> None:
         label = f"{what} ({span_in_words(decay, plan.clock.step_us)})"
         panels.append(Panel(label, most * grain, least * grain, most * grain, number))
         times.append(ends_of(steps, clock))
-    title = dict(plan.about).get("title", "Noise of the plan")
+    about = dict(plan.about).get("title")
+    title = "Noise of the plan" if about is None else f"{about}: noise"
     unit = "number of the step" if clock.step_us is None else "end of the step (UTC)"
     noise_figure(
         times, panels, path=output, title=title, time_label=unit,

@@ -26,15 +26,19 @@ def least_std(decay: Decay, horizon: int | None, cost: Cost, neighbors: Neighbor
     r"""Return the least std, at a view's worst step, of any factorization mechanism; in grains.
 
     The bound is on mechanisms of the form "encode, add noise of one kind to every coordinate,
-    decode", at equal privacy and for the same unit: ``lower_bound`` times the L2 norm of the
-    unit's change over mu; or :math:`\sqrt 2` times its L1 norm over epsilon, as the L1 norm of a
-    column is at least its L2 norm. It is no bound on algorithms of another form.
+    decode", at equal privacy and for the same unit, and on no algorithms of another form.
+    :func:`bound_of` is the least of max ||row of B|| max ||column of C||. With Gaussian noise it is
+    multiplied by the L2 norm of the unit's change over mu. With discrete Laplace noise, by the std
+    f(b) of that noise at the scale b = (L1 norm of the unit's change) / epsilon: columns of C have
+    whole numbers of grains, so their L1 norm n is at least 1 and at least their L2 norm, the scale
+    is n b, and f(n b) >= n f(b), as f(b) = 1 / (sqrt(2) sinh(1 / (2 b))) grows faster than b.
     """
     events = neighbors.unit.max_events if neighbors.unit.min_separation == 0 else 1
     if isinstance(cost, GaussianCost):
         least = events * math.sqrt(neighbors.event_l2_squared) / float(cost.mu)
     else:
-        least = events * neighbors.event_l1 * math.sqrt(2) / float(cost.epsilon)
+        rate = float(cost.epsilon / (events * neighbors.event_l1))
+        least = math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
     return bound_of(decay, horizon) * least
 
 
@@ -61,7 +65,7 @@ class Prediction:
     @property
     def ratio(self) -> float:
         """Worst std over lower bound: 1 is the best there can be."""
-        return self.worst_std / self.lower_bound
+        return self.worst_std / self.lower_bound if self.lower_bound else math.inf
 
 
 @final

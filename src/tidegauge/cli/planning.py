@@ -24,7 +24,7 @@ __all__ = ["budget_data", "draw_noise", "solved", "tell_budget", "tell_candidate
 _MOST_PANELS = 64
 _TIMES = (
     "Times the noise: of the worst view, with the noise of each taken relative to its lower bound. "
-    "All noise is that of the worst step.\n"
+    "Noise is told at the worst step; ratios are to the least that noise of the same kind can be.\n"
 )
 _LAST_DAY_US = 253_402_214_400_000_000  # 9999-12-31: no calendar goes further
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["OKABE_ITO", "Panel", "releases_figure"]
+__all__ = ["OKABE_ITO", "Panel", "noise_figure", "releases_figure"]
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours that stay apart for colour-blind readers (Okabe and Ito 2008)."""
@@ -32,6 +32,10 @@ _WIDTH = 8.0  # inches: 800 pixels at 100 dots an inch, where the smallest text 
 _ROW, _LEFT, _RIGHT, _GAP = 1.45, 0.78, 0.22, 0.28
 _LINE = 0.17  # inches a line of the caption
 _CAPTION_COLUMNS = 112
+_NOISE_KEY = (
+    "Line: largest standard deviation of the noise in each part of the stream, known before any "
+    "data is read. Band: down to the least. Scales differ."
+)
 
 
 @final
@@ -100,10 +104,54 @@ def releases_figure(
     target = Path(path)
     _check(times, panels, target, columns, level)
     with _style():
-        figure = _figure(times, panels, columns, share_y, title, value_label, time_label)
+        every = [times] * len(panels)
+        figure = _figure(every, panels, columns, share_y, title, value_label, time_label)
         _write_caption(figure, _key(level, band, apart=not share_y and len(panels) > 1), caption)
-        metadata = {"Date": None} if target.suffix == ".svg" else None  # the same file every time
-        figure.savefig(target, dpi=200, facecolor="white", metadata=metadata)
+        _save(figure, target)
+
+
+def noise_figure(
+    times: Sequence[Sequence[Any]],
+    panels: Sequence[Panel],
+    *,
+    path: str | Path,
+    title: str,
+    value_label: str,
+    time_label: str,
+    caption: str,
+    columns: int = 2,
+) -> None:
+    """Draw how much noise views have over their steps and save the picture.
+
+    Args:
+        times: For each panel the end of each part of the stream: datetimes, or step numbers.
+        panels: For each view the largest std in each part (``value`` and ``upper``) and the least
+            (``lower``).
+        path: Where to write; ``.png`` (1600 pixels wide) or ``.svg``.
+        title: One line above the panels.
+        value_label: The quantity, at the left.
+        time_label: As for :func:`releases_figure`.
+        caption: The guarantee.
+        columns: Panels in a row.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        InvalidParameter: No panel, arrays that do not match their times, or an unknown file type.
+    """
+    target = Path(path)
+    for one, panel in zip(times, panels, strict=True):
+        _check(one, [panel], target, columns, 0.5)
+    with _style():
+        figure = _figure(times, panels, columns, False, title, value_label, time_label)
+        for axes in figure.axes:
+            axes.set_ylim(bottom=0)
+        _write_caption(figure, _NOISE_KEY, caption)
+        _save(figure, target)
+
+
+def _save(figure: Figure, target: Path) -> None:
+    metadata = {"Date": None} if target.suffix == ".svg" else None  # the same file every time
+    figure.savefig(target, dpi=200, facecolor="white", metadata=metadata)
 
 
 def _style() -> AbstractContextManager[None]:
@@ -161,7 +209,7 @@ def _check(
 
 
 def _figure(
-    times: Sequence[Any],
+    times: Sequence[Sequence[Any]],
     panels: Sequence[Panel],
     columns: int,
     share_y: bool,
@@ -189,7 +237,7 @@ def _figure(
         axes = figure.add_axes(place, sharex=first, sharey=first if share_y else None)
         first = first or axes
         lowest = i + columns >= len(panels)
-        _draw(axes, times, panel, lowest, labelled=column == 0 or not share_y)
+        _draw(axes, times[i], panel, lowest, labelled=column == 0 or not share_y)
     time_label += _scale(figure, panels, times)
     figure.text(
         (_LEFT - 0.6) / _WIDTH, 1 - 0.13 / height, title,
@@ -220,7 +268,7 @@ def _draw(axes: Axes, times: Sequence[Any], panel: Panel, lowest: bool, labelled
     axes.margins(x=0.01)
 
 
-def _scale(figure: Figure, panels: Sequence[Panel], times: Sequence[Any]) -> str:
+def _scale(figure: Figure, panels: Sequence[Panel], times: Sequence[Sequence[Any]]) -> str:
     """Ticks at round numbers and short dates, a line at 0 inside a panel; return the days shown."""
     from importlib import import_module
 
@@ -238,7 +286,8 @@ def _scale(figure: Figure, panels: Sequence[Panel], times: Sequence[Any]) -> str
             locator = dates.AutoDateLocator(minticks=3, maxticks=7)
             axes.xaxis.set_major_locator(locator)
             axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, show_offset=False))
-            first, last = (f"{dates.num2date(dates.date2num(times[i])):%Y-%m-%d}" for i in (0, -1))
+            ends = min(one[0] for one in times), max(one[-1] for one in times)
+            first, last = (f"{dates.num2date(dates.date2num(end)):%Y-%m-%d}" for end in ends)
             days = f", {first}" if first == last else f", {first} to {last}"
     return days
 

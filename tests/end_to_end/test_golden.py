@@ -17,6 +17,7 @@ from visits import CONFIG, rows_of_visits, write_visits
 from tidegauge.cli.main import program
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+FITTED = re.compile(r"\d+\.\d{5,}")
 LONG = re.compile(r"\d+\.\d{7,}")
 WRONG = """\
 sources: [visits.csv]
@@ -99,3 +100,22 @@ def test_the_status_of_a_store(published):
     ended = run("status", "visits.tidegauge", "--json")
     lines = [line for line in ended.stdout.splitlines() if "sha256" not in line]
     compare("status.json", "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("form", ["txt", "json"])
+def test_the_candidates_of_a_plan(published, form):
+    ended = run("plan", "visits.yaml", "--compare", *["--json"] * (form == "json"))
+    compare(f"candidates.{form}", without_fit(ended.stdout))
+
+
+@pytest.mark.parametrize("form", ["txt", "json"])
+def test_the_budget_for_an_error(published, form):
+    asked = ("--for-error", "running=40", "--for-error", "step=20")
+    ended = run("plan", "visits.yaml", *asked, *["--json"] * (form == "json"))
+    compare(f"for_error.{form}", without_fit(ended.stdout))
+
+
+def without_fit(text):
+    """What does not hang on the last digits of a fit, which may differ from machine to machine."""
+    lines = [line for line in text.splitlines() if "sha256" not in line]
+    return FITTED.sub(lambda number: f"{float(number[0]):.3g}", "\n".join(lines) + "\n")

@@ -30,8 +30,19 @@ def spied(monkeypatch):
         monkeypatch.setattr(Files, name, raises)
 
 
-@pytest.mark.parametrize("words", [["validate"], ["plan"], ["plan", "--json"]])
-def test_the_spy_is_not_read(shop, spied, words):
+PLANNING = [
+    ["plan"],
+    ["plan", "--json"],
+    ["plan", "--compare"],
+    ["plan", "--for-error", "running=50"],
+    ["plan", "--plot", "noise.svg"],
+    ["plan", "--compare", "--for-error", "step=9", "--plot", "noise.png", "--json"],
+]
+
+
+@pytest.mark.parametrize("words", [["validate"], *PLANNING])
+def test_the_spy_is_not_read(shop, spied, words, monkeypatch):
+    monkeypatch.chdir(shop)
     ended = CliRunner().invoke(program, [*words, str(shop / "visits.yaml")])
     assert 0 == ended.exit_code, ended.output
 
@@ -42,7 +53,24 @@ def test_the_spy_would_be_noticed(shop, spied):
     assert "Read" in ended.stderr
 
 
-@pytest.mark.parametrize("words", [["validate"], ["plan"], ["plan", "-o", "plan.json"]])
+def test_planning_in_python_draws_no_noise_and_opens_no_file(monkeypatch):
+    import builtins
+
+    from tidegauge.mechanisms.design import plan
+    from tidegauge.strategies.decay import Running, Window
+
+    asked = {"views": [Running(), Window(7)], "unit": "event", "end": 100, "epsilon": 1}
+    plan(**asked)  # whatever is loaded once is loaded
+
+    def raises(*_, **__):
+        raise Read
+
+    monkeypatch.setattr(builtins, "open", raises)
+    monkeypatch.setattr("tidegauge.noise.randomness.AesWords.__init__", raises)
+    assert plan(**asked).chosen.plan is not None
+
+
+@pytest.mark.parametrize("words", [["validate"], ["plan", "-o", "plan.json"], PLANNING[-1]])
 def test_a_source_that_would_block_for_ever_is_not_opened(shop, words):
     (shop / "visits.csv").unlink()
     os.mkfifo(shop / "visits.csv")
@@ -57,9 +85,10 @@ def test_a_plan_does_not_depend_on_the_data(shop, tmp_path):
     other = write_visits(tmp_path / "other", ["not,even,rows"])
     without = write_visits(tmp_path / "without", [])
     (without / "visits.csv").unlink()
-    plans = [tidegauge("plan", "visits.yaml", cwd=folder) for folder in (shop, other, without)]
-    assert plans[0] == plans[1] == plans[2]
-    assert 0 == plans[0][0]
+    for words in PLANNING[:4]:
+        plans = [tidegauge(*words, "visits.yaml", cwd=at) for at in (shop, other, without)]
+        assert plans[0] == plans[1] == plans[2]
+        assert 0 == plans[0][0]
 
 
 def test_readers_need_the_public_folder_alone(shop, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,19 @@ import click
 
 from tidegauge.cli.accepted import accepted, plan_file
 from tidegauge.cli.command import command
+from tidegauge.cli.planning import (
+    budget_data,
+    draw_noise,
+    solved,
+    tell_budget,
+    tell_candidates,
+)
 from tidegauge.cli.terminal import Column, Terminal
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
+    from tidegauge.plan.plan import Plan
+    from tidegauge.plan.problems import Problem
     from tidegauge.plan.settings import Settings
 
 __all__ = ["plan"]
@@ -20,11 +30,44 @@ __all__ = ["plan"]
 
 @command(
     "plan",
-    examples=("tidegauge plan visits.yaml", "tidegauge plan visits.yaml -o plan.json"),
+    examples=(
+        "tidegauge plan visits.yaml",
+        "tidegauge plan visits.yaml -o plan.json",
+        "tidegauge plan visits.yaml --compare",
+        "tidegauge plan visits.yaml --for-error running=50",
+        "tidegauge plan visits.yaml --plot noise.svg",
+    ),
 )
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan file.")
-def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Show every candidate for every gauge, and why it was chosen or not.",
+)
+@click.option(
+    "--for-error",
+    "errors",
+    multiple=True,
+    metavar="VIEW=HALF-WIDTH",
+    help="Find the least epsilon (rho, mu) at which half of the view's interval is at most this, "
+    "in the unit of the view, at its worst step; the rest of the config is kept. Of several "
+    "gauges: GAUGE.VIEW=HALF-WIDTH. May be repeated.",
+)
+@click.option(
+    "--plot",
+    "picture",
+    type=click.Path(path_type=Path),
+    help='Draw the noise of every view over its steps, .png or .svg. Needs the extra "plots".',
+)
+def plan(
+    terminal: Terminal,
+    config: Path,
+    output: Path | None,
+    compare: bool,
+    errors: tuple[str, ...],
+    picture: Path | None,
+) -> None:
     """Show what a config will give and what it costs; reads no data.
 
     For every view: the noise at the first, a middle and the last step, the smallest value that
@@ -33,39 +76,111 @@ def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
     """
     from tidegauge.plan.words import described
 
-    made, settings, warnings = accepted(config, None)
+    _refuse(config, output, compare, errors, picture)
+    if errors:
+        made, settings, warnings, more = _solved(config, errors)
+    else:
+        made, settings, warnings = accepted(config, None)
+        more = {}
     for warning in warnings:
         terminal.say(f"Warning: {warning}")
-    told = described(made)
-    if output is not None:
-        from tidegauge.engine.files import put
-
-        _refuse_to_overwrite(settings, config, output)
-        put(output, plan_file(made, settings, output.parent))
+    told = described(made) | more
+    if compare:
+        told["compared"] = _compared(config, made)
+    _write(made, settings, config, output, picture)
     if terminal.as_json:
         terminal.document(told)
     else:
         _tell(terminal, told)
+    for what, path in (("Plan", output), ("Picture", picture)):
+        if path is not None:
+            terminal.say(f"{what}: {path}")
+
+
+def _write(
+    made: Plan, settings: Settings, config: Path, output: Path | None, picture: Path | None
+) -> None:
+    """Write the plan file and the picture."""
+    from tidegauge.engine.files import put
+
+    for option, path in (("--output", output), ("--plot", picture)):
+        if path is not None:
+            _refuse_to_overwrite(settings, config, option, path)
     if output is not None:
-        terminal.say(f"Plan: {output}")
+        put(output, plan_file(made, settings, output.parent))
+    if picture is not None:
+        draw_noise(made, picture)
 
 
-def _refuse_to_overwrite(settings: Settings, config: Path, output: Path) -> None:
-    """Refuse a plan file in the place of anything that the plan works with."""
+def _refuse(
+    config: Path,
+    output: Path | None,
+    compare: bool,
+    errors: tuple[str, ...],
+    picture: Path | None,
+) -> None:
+    """Refuse options that do not go together, before anything is planned."""
+    if config.suffix == ".json" and (compare or errors):
+        raise click.UsageError(
+            f"Expected a config for --compare and --for-error, got the plan file {config}. What it "
+            "measures is settled. Give the config."
+        )
+    if errors and output is not None:
+        raise click.UsageError(
+            "Expected --for-error or --output, got both. The plan file would not be that of the "
+            "config. Write the budget that is found into the config, then write the plan file."
+        )
+    if picture is not None and picture.suffix not in (".png", ".svg"):
+        raise click.UsageError(
+            f"Expected --plot to end in .png or .svg, got {picture.name}. The type of the picture "
+            "follows from it. Rename it."
+        )
+
+
+def _solved(
+    path: Path, errors: tuple[str, ...]
+) -> tuple[Plan, Settings, tuple[Problem, ...], dict[str, Any]]:
+    """The plan of the config with the least budget for the errors asked."""
+    from tidegauge.plan.config import config_of
+    from tidegauge.plan.planner import plan_of
+
+    config = config_of(path)
+    budget, targets = solved(config, errors)
+    made = plan_of(budget.config)
+    more = {"for_error": budget_data(budget, targets, made)}
+    return made, config.settings, config.warnings, more
+
+
+def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
+    """The candidates of a config, under the guarantee of its plan."""
+    from tidegauge.plan.candidates import described_candidates
+    from tidegauge.plan.config import config_of
+    from tidegauge.plan.planner import compared
+
+    config = replace(config_of(path), guarantee=made.guarantee)
+    return described_candidates(config, compared(config))
+
+
+def _refuse_to_overwrite(settings: Settings, config: Path, option: str, output: Path) -> None:
+    """Refuse a file in the place of anything that the plan works with."""
     from tidegauge.plan.places import place_of
 
     place = place_of(output)
     public = place.inside(settings.path(settings.public))
-    itself = config.suffix != ".json" and place.same(place_of(config))
+    itself = (config.suffix != ".json" or option == "--plot") and place.same(place_of(config))
     if settings.check(output) or public or itself:
         raise click.UsageError(
-            f"Expected --output in a file of its own, got {output}, which the plan works with. It "
+            f"Expected {option} in a file of its own, got {output}, which the plan works with. It "
             "would be overwritten. Write it elsewhere."
         )
 
 
 def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     """The same for people."""
+    if "for_error" in told:
+        tell_budget(terminal, told["for_error"])
+    if "compared" in told:
+        tell_candidates(terminal, told["compared"])
     _tell_gauges(terminal, told["gauges"])
     _tell_views(terminal, told["gauges"])
     for gauge in told["gauges"]:

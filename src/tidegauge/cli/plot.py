@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
+from tidegauge.cli.steps import ends_of
 from tidegauge.cli.terminal import Terminal
 from tidegauge.cli.views import from_public, only_gauge, opened_view, outside, with_intervals
 from tidegauge.errors import InvalidInput
@@ -100,7 +100,7 @@ def plot(
     apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
-        _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
+        ends_of(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
         value_label=label, time_label=unit + apart, caption=_caption(folder), share_y=False,
         level=mechanism.level, band=mechanism.band,
     )  # fmt: skip
@@ -134,15 +134,6 @@ def _panels(opened: PublishedView, steps: Int64, colour: int, label: str) -> lis
         one = value[:, number]
         panels.append(Panel(name, one, one - half, one + half, colour % len(OKABE_ITO)))
     return panels
-
-
-def _ends(steps: Int64, clock: Clock) -> list[Any]:
-    """The end of each step; its number where each record is a step."""
-    if clock.step_us is None:
-        return [int(step) for step in steps]
-    start = datetime(1970, 1, 1, tzinfo=UTC)
-    ends = (clock.start_us + int(step) * clock.step_us for step in steps)
-    return [start + timedelta(microseconds=end) for end in ends]
 
 
 def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:

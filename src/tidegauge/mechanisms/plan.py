@@ -32,7 +32,7 @@ from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, R
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
-__all__ = ["GaugePlan", "views_read"]
+__all__ = ["NOISE_IN_WORDS", "GaugePlan", "views_read"]
 
 _CHUNK = 256  # steps whose numbers are computed together
 _STRATEGIES: dict[type, str] = {
@@ -41,6 +41,10 @@ _STRATEGIES: dict[type, str] = {
     Comb: "a buffered linear Toeplitz encoding of the stream behind a comb",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
+}
+NOISE_IN_WORDS: dict[type[Cost], str] = {
+    GaussianCost: "rounded Gaussian",
+    PureCost: "discrete Laplace",
 }
 _CLOSE = 0.998  # stds this close share one half-width
 _KEPT = 4096  # chunks remembered: 8 MB at most
@@ -339,8 +343,7 @@ class GaugePlan:
     @property
     def noise(self) -> str:
         """The kind of the noise, in words."""
-        gaussian = isinstance(self.law, RoundedGaussian)
-        return "rounded Gaussian" if gaussian else "discrete Laplace"
+        return NOISE_IN_WORDS[type(self.cost)]
 
     @property
     def measures(self) -> str:

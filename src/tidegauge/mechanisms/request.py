@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from tidegauge.checks import integer, shown
+from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.intervals import Band, band_of, level_of
-from tidegauge.privacy.costs import Cost
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
@@ -39,10 +39,10 @@ class Request:
         level: Coverage of the intervals.
         band: Whether the level holds at each step alone or for a whole curve.
         anticipate: Decays to design for as well, which are not published.
-        share: The part of the guarantee that the gauge may spend, which also tells the kind of
-            its noise; None: all of it, by noise of whichever kind is best.
         importance: Name of a view, and how many times its ratio to the lower bound counts; 1 for
             views that are not named. It shapes the noise, not the guarantee.
+        name: What the gauge is called where there are several.
+        budget_weight: Its part in the split of the guarantee over several gauges.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -56,8 +56,9 @@ class Request:
     level: float
     band: Band = "pointwise"
     anticipate: tuple[Decay, ...] = ()
-    share: Cost | None = None
     importance: tuple[tuple[str, float], ...] = ()
+    name: str = ""
+    budget_weight: Fraction = Fraction(1)
 
 
 def request_of(

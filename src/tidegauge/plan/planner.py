@@ -1,28 +1,21 @@
 """From a config to a plan: every gauge's strategy, noise and share of the budget; reads no data.
 
-Two whole plans are compared: all gauges with Gaussian noise, mu^2 shared by weight, and all with
-discrete Laplace noise, epsilon shared by weight and delta unused. Mixtures would
-be kept in zCDP, which charges both kinds more; they are not tried.
+Whole plans are compared (see :mod:`tidegauge.mechanisms.design`): all gauges have noise of one
+kind, and share the budget by weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import sqrt
-
-from tidegauge.errors import UnsupportedCombination
-from tidegauge.mechanisms.design import design, worst_ratio
+from tidegauge.mechanisms.comparison import Comparison
+from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.plan.declared import Config, GaugeConfig
 from tidegauge.plan.parts import PlannedGauge, count_cells, neighbors_of
 from tidegauge.plan.plan import Plan
-from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
-from tidegauge.privacy.guarantee import ApproxDP, PureDP
-from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
 
-__all__ = ["plan_of"]
+__all__ = ["compared", "plan_of"]
 
 
 def plan_of(config: Config) -> Plan:
@@ -34,30 +27,14 @@ def plan_of(config: Config) -> Plan:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """
-    best: tuple[float, list[GaugePlan]] | None = None
-    refused: UnsupportedCombination | None = None
-    for costs in _splits(config):
-        requests = [
-            _request(config, gauge, cost) for gauge, cost in zip(config.gauges, costs, strict=True)
-        ]
-        try:
-            plans = [_designed(gauge, r) for gauge, r in zip(config.gauges, requests, strict=True)]
-        except UnsupportedCombination as error:
-            refused = refused or error
-            continue
-        score = max(_scores(config.gauges, requests, plans))
-        if best is None or score < best[0]:
-            best = score, plans
-    if best is None:
-        assert refused is not None
-        raise refused
+    found = compared(config)
     plan = Plan(
         clock=config.clock,
         time=config.time,
         unit=config.unit,
         relation=config.relation,
         guarantee=config.guarantee,
-        gauges=tuple(_planned(g, m) for g, m in zip(config.gauges, best[1], strict=True)),
+        gauges=tuple(_planned(g, f.plan) for g, f in zip(config.gauges, found, strict=True)),
         about=config.about,
         versions=_versions(),
         multiline=config.multiline,
@@ -66,20 +43,20 @@ def plan_of(config: Config) -> Plan:
     return plan
 
 
-def _splits(config: Config) -> Iterator[Sequence[Cost]]:
-    """The shares of all gauges, by noise of each kind that the guarantee allows."""
-    weights = [gauge.budget_weight for gauge in config.gauges]
-    if not isinstance(config.guarantee, PureDP):
-        yield Ledger(config.guarantee).split(weights, GaussianCost)
-    if isinstance(config.guarantee, PureDP | ApproxDP):
-        yield Ledger(config.guarantee).split(weights, PureCost)
+def compared(config: Config) -> tuple[Comparison, ...]:
+    """Return for each gauge of a config all candidates, and why each was chosen or not.
+
+    Raises:
+        UnsupportedCombination: See :func:`plan_of`.
+    """
+    return compare([_request(config, gauge) for gauge in config.gauges])
 
 
 def _unit(config: Config) -> PrivacyUnit:
     return Event() if config.unit is None else Contributions(config.unit.max_contributions)
 
 
-def _request(config: Config, gauge: GaugeConfig, cost: Cost) -> Request:
+def _request(config: Config, gauge: GaugeConfig) -> Request:
     cells = count_cells(gauge.by, gauge.other)
     return Request(
         views=tuple((view.name, view.decay) for view in gauge.views),
@@ -93,23 +70,9 @@ def _request(config: Config, gauge: GaugeConfig, cost: Cost) -> Request:
         level=gauge.level,
         band=gauge.band,
         anticipate=tuple(view.decay for view in gauge.anticipate),
-        share=cost,
+        name=gauge.name,
+        budget_weight=gauge.budget_weight,
     )
-
-
-def _designed(gauge: GaugeConfig, request: Request) -> GaugePlan:
-    try:
-        return design(request)
-    except UnsupportedCombination as error:
-        raise UnsupportedCombination(f"Gauge {gauge.name}: {error}") from None
-
-
-def _scores(
-    gauges: Sequence[GaugeConfig], requests: Sequence[Request], plans: Sequence[GaugePlan]
-) -> Iterator[float]:
-    """Ratios to the lower bounds with the weights taken out: noise falls as their root."""
-    for gauge, request, plan in zip(gauges, requests, plans, strict=True):
-        yield worst_ratio(request, plan) * sqrt(gauge.budget_weight) / request.neighbors.largest
 
 
 def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:

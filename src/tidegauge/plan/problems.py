@@ -108,8 +108,8 @@ class ConfigError(InvalidParameter):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Return the sentence that names the field that was meant, or the fields there are.
+def did_you_mean(name: str, known: Sequence[str], what: str = "fields") -> str:
+    """Return the sentence that names the field (or what else) that was meant, or those there are.
 
     Examples:
         >>> did_you_mean("halflife", ["window", "half_life"])
@@ -122,4 +122,4 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(lowered, known, 1, 0.7)
     if close:
         return f"Did you mean {close[0]!r}?"
-    return f"The fields here are {', '.join(known)}."
+    return f"The {what} here are {', '.join(known)}."

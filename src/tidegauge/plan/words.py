@@ -6,13 +6,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from tidegauge.mechanisms.comparison import least_std
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.plan.durations import UNITS, written
 from tidegauge.plan.plan import Plan, PlannedGauge
 from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table, mu_from_pure
-from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
-from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
 
 __all__ = [
@@ -114,22 +114,13 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
 
 
 def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
-    r"""Return a view's noise at its worst step over the least of any factorization mechanism.
+    """Return a view's noise at its worst step over the least of any factorization mechanism.
 
-    The bound is on mechanisms of the form "encode, add noise of one kind to every coordinate,
-    decode", at equal privacy and for the same unit: ``lower_bound`` times the L2 norm of the
-    unit's change over mu; or :math:`\sqrt 2` times its L1 norm over epsilon, as the L1 norm of a
-    column is at least its L2 norm. It is no bound on algorithms of another form.
+    The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`.
     """
     horizon = mechanism.horizon or UNKNOWN_HORIZON
-    unit = mechanism.neighbors
-    events = unit.unit.max_events if unit.unit.min_separation == 0 else 1
-    if isinstance(mechanism.cost, GaussianCost):
-        least = events * math.sqrt(unit.event_l2_squared) / float(mechanism.cost.mu)
-    else:
-        least = events * unit.event_l1 * math.sqrt(2) / float(mechanism.cost.epsilon)
-    gain = mechanism.strategy.worst_variance_gain(decay, horizon)
-    return math.sqrt(gain) * mechanism.law.std / (lower_bound(decay, horizon) * least)
+    std = math.sqrt(mechanism.strategy.worst_variance_gain(decay, horizon)) * mechanism.law.std
+    return std / least_std(decay, horizon, mechanism.cost, mechanism.neighbors)
 
 
 def budget_share(plan: Plan, gauge: PlannedGauge) -> float:

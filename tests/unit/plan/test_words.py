@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from unit.plan.configs import ALL, FLIGHTS, SMALL
 
 from tidegauge.plan.config import config_of
+from tidegauge.plan.plan import Plan
 from tidegauge.plan.planner import plan_of
 from tidegauge.plan.promise import (
     assumptions,
@@ -111,8 +112,9 @@ def test_what_plan_tells_is_plain_data(plans):
 
 
 @pytest.mark.parametrize("name", ["flights", "baskets", "records"])
-def test_the_statement_is_as_it_was_reviewed(plans, name):
-    text = privacy_text(plans[name])
+def test_the_statement_is_as_it_was_reviewed(name):
+    # of the accepted numbers: a fit may differ in its last digits on another machine
+    text = privacy_text(Plan.from_bytes((GOLDEN / f"{name}.plan.json").read_bytes()))
     path = GOLDEN / f"{name}.PRIVACY.md"
     assert text == path.read_text()
 

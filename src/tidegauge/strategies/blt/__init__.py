@@ -2,5 +2,6 @@
 
 from tidegauge.strategies.blt.blt import Blt
 from tidegauge.strategies.blt.fitting import Fit, fit
+from tidegauge.strategies.blt.normalised import NormalisedBlt, fit_normalised
 
-__all__ = ["Blt", "Fit", "fit"]
+__all__ = ["Blt", "Fit", "NormalisedBlt", "fit", "fit_normalised"]

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from tidegauge.strategies.blt.buffers import UNIT
 
-__all__ = ["pattern_gain_squared"]
+__all__ = ["column_gain_squared", "pattern_gain_squared"]
 
 _BITS = 192
 _ONE = 1 << _BITS
@@ -65,6 +65,25 @@ def pattern_gain_squared(
     return Fraction(total, _ONE)
 
 
+def column_gain_squared(gaps: Sequence[int], weights: Sequence[int], steps: int) -> Fraction:
+    """Return an upper bound on ``sum_(n < steps) c_n^2``: what one event does in its last steps.
+
+    Guarantee, arguments and units are those of :func:`pattern_gain_squared`; ``steps`` >= 1.
+
+    Examples:
+        >>> half = 1 << 63
+        >>> float(column_gain_squared([half], [half], 2))  # 1 + 1/4
+        1.25
+    """
+    poles = [Fraction(UNIT - gap, UNIT) for gap in gaps]
+    gains = [_up(Fraction(weight, UNIT)) for weight in weights]
+    total = _ONE
+    for w, p in zip(gains, poles, strict=True):
+        for v, q in zip(gains, poles, strict=True):
+            total += _times(_times(w, v), _geometric(_up(p * q), steps - 1))
+    return Fraction(total, _ONE)
+
+
 def _up(value: Fraction) -> int:
     """The value as an integer over 2^192, rounded up."""
     return -((-value.numerator << _BITS) // value.denominator)
@@ -83,6 +102,18 @@ def _power(base: int, exponent: int) -> int:
         base = _times(base, base)
         exponent >>= 1
     return result
+
+
+def _geometric(q: int, n: int) -> int:
+    """``sum_(m < n) q^m`` over 2^192, rounded up, by doubling: no difference is taken."""
+    power, total = _ONE, 0  # q^count, the sum of count terms
+    for bit in bin(n)[2:]:
+        total += _times(power, total)
+        power = _times(power, power)
+        if bit == "1":
+            total += power
+            power = _times(power, q)
+    return total
 
 
 def _ramp(q: int, n: int) -> int:

@@ -90,8 +90,6 @@ def test_coordinates_are_exact_integers_up_to_the_largest_total():
     strategy = square_root_strategy(Window(5), 9, 40)
     x = np.full((9, 1), 1 << 62)
     rows = strategy.encode(strategy.init_encoder(1), x, 0)
-    exact = [
-        sum(strategy.coefficients[: t + 1]) * strategy.largest_total for t in range(len(rows))
-    ]
+    exact = [sum(strategy.coefficients[: t + 1]) * strategy.largest_total for t in range(len(rows))]
     assert exact == rows.ravel().tolist()
     assert max(map(abs, exact)) <= 1 << 62

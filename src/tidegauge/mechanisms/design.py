@@ -24,9 +24,10 @@ from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.strategies.blocks import best_levels
-from tidegauge.strategies.blt import Blt, fit
+from tidegauge.strategies.blt import Blt, NormalisedBlt, fit, fit_normalised, normalised
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
-from tidegauge.strategies.decay import Decay, Step
+from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.dense import LONGEST, DenseToeplitz, square_root_strategy
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -35,6 +36,8 @@ __all__ = ["design", "worst_ratio"]
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
 _ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
+_DENSE_WORTH = 0.99  # of the best other ratio: a dense strategy keeps the whole stream in memory
+_DENSE_BITS = (30, 24, 20, 16, 12)  # of the largest coefficient
 
 Candidate = tuple[Strategy, Law, Cost]
 
@@ -60,7 +63,8 @@ def design(request: Request) -> GaugePlan:
         ):
             continue
         ratio = max(std / bound for std, bound in zip(stds, bounds, strict=True))
-        if best is None or ratio < best[0]:
+        worth = _DENSE_WORTH if isinstance(strategy, DenseToeplitz) else 1.0
+        if best is None or ratio < best[0] * worth:
             best = ratio, (strategy, law, cost)
     if best is None:
         raise UnsupportedCombination(
@@ -105,7 +109,7 @@ def _decays(request: Request) -> list[Decay]:
 
 def _bounds(request: Request) -> list[float]:
     horizon = request.horizon or UNKNOWN_HORIZON
-    return [lower_bound(decay, horizon) for decay in _decays(request)]
+    return [lower_bound(decay, horizon, request.end) for decay in _decays(request)]
 
 
 def _worst_stds(request: Request, strategy: Strategy, law: Law) -> list[float]:
@@ -131,6 +135,7 @@ def _candidates(request: Request, bounds: list[float]) -> Iterator[Candidate]:
             found = _gaussian(request, cost)
             if found is not None:
                 yield found
+            yield from _short(request, cost)
 
 
 def _costs(request: Request) -> Iterator[Cost]:
@@ -160,7 +165,29 @@ def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
     return candidate
 
 
-def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> Candidate | None:
+def _short(request: Request, cost: GaussianCost) -> Iterator[Candidate]:
+    """Strategies for the one view of a stream with an end, made for just so many steps."""
+    decays = _decays(request)
+    if request.end is None or len(decays) > 1 or isinstance(decays[0], Step):
+        return
+    if isinstance(decays[0], Running):
+        if request.end <= normalised.LONGEST:
+            found = _finest(fit_normalised(request.end), request, cost)
+            if found is not None:
+                yield found
+        return
+    for bits in _DENSE_BITS if request.end <= LONGEST else ():
+        dense = square_root_strategy(decays[0], request.end, bits)
+        scale = _rounded_up(dense.sensitivity(Norm.L2, request.neighbors) / cost.mu)
+        fits = gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE
+        if fits and dense.largest_total >= request.max_per_step:
+            yield dense, RoundedGaussian(scale), cost
+            return
+
+
+def _finest(
+    strategy: Blt | Identity | NormalisedBlt, request: Request, cost: GaussianCost
+) -> Candidate | None:
     coarse = (request.neighbors.largest - 1).bit_length()
     for bits in range(_FINEST, _COARSEST - 1, -1):
         if bits < coarse and isinstance(strategy, Identity):

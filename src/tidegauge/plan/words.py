@@ -127,7 +127,8 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
     else:
         least = events * unit.event_l1 * math.sqrt(2) / float(mechanism.cost.epsilon)
     gain = mechanism.strategy.worst_variance_gain(decay, horizon)
-    return math.sqrt(gain) * mechanism.law.std / (lower_bound(decay, horizon) * least)
+    bound = lower_bound(decay, horizon, mechanism.end)
+    return math.sqrt(gain) * mechanism.law.std / (bound * least)
 
 
 def budget_share(plan: Plan, gauge: PlannedGauge) -> float:

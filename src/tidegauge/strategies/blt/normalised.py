@@ -1,9 +1,12 @@
 r"""Column-normalised filters: a stream with an end need not pay for columns that it cuts short.
 
-A column of C that begins r steps before the end has the norm :math:`D(r) = (\sum_{n<r} c_n^2)^{1/2}`:
+A column of C that begins r steps before the end has the norm
+
+.. math:: D(r) = \Bigl( \sum_{n<r} c_n^2 \Bigr)^{1/2}:
+
 late events move fewer coordinates than early ones. The encoder multiplies each step's total by
 about 1/D(r), so that every event moves the coordinates equally far, and the decoder divides by
-it: late steps come with less noise, at the price of early ones.
+it: late steps come with less noise.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class DenseToeplitz(Strategy):
 
 @lru_cache(maxsize=64)
 def _response(coefficients: tuple[int, ...], view: Decay) -> Float64:
-    """Return b = f / C: the weights of the noise in a view, newest first, in grains a lattice unit."""
+    """Return b = f / C: weights of the noise in a view, newest first, in grains a lattice unit."""
     steps = len(coefficients)
     c = np.array([float(value) for value in coefficients])
     b = view.weights(steps)

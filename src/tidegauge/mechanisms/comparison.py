@@ -17,12 +17,14 @@ __all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std"]
 
 
 @lru_cache(maxsize=4096)
-def bound_of(decay: Decay, horizon: int | None) -> float:
+def bound_of(decay: Decay, horizon: int | None, end: int | None) -> float:
     """Return the lower bound that a view is judged against, for one grain at mu = 1."""
-    return lower_bound(decay, horizon or UNKNOWN_HORIZON)
+    return lower_bound(decay, horizon or UNKNOWN_HORIZON, end)
 
 
-def least_std(decay: Decay, horizon: int | None, cost: Cost, neighbors: Neighbors) -> float:
+def least_std(
+    decay: Decay, horizon: int | None, end: int | None, cost: Cost, neighbors: Neighbors
+) -> float:
     r"""Return the least std, at a view's worst step, of any factorization mechanism; in grains.
 
     The bound is on mechanisms of the form "encode, add noise of one kind to every coordinate,
@@ -39,7 +41,7 @@ def least_std(decay: Decay, horizon: int | None, cost: Cost, neighbors: Neighbor
     else:
         rate = float(cost.epsilon / (events * neighbors.event_l1))
         least = math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
-    return bound_of(decay, horizon) * least
+    return bound_of(decay, horizon, end) * least
 
 
 @final

@@ -27,8 +27,9 @@ from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import fact_of, privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import Blt, Comb
+from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
@@ -39,6 +40,8 @@ _STRATEGIES: dict[type, str] = {
     Identity: "the stream itself",
     Blt: "a buffered linear Toeplitz encoding of the stream",
     Comb: "a buffered linear Toeplitz encoding of the stream behind a comb",
+    NormalisedBlt: "a buffered linear Toeplitz encoding with multipliers, for so many steps",
+    DenseToeplitz: "a Toeplitz encoding of a short stream",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
 }

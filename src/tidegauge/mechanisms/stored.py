@@ -20,8 +20,9 @@ from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, relation_of
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import Blt, Comb
+from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
@@ -233,6 +234,20 @@ def _blt(strategy: Blt | Comb) -> dict[str, Any]:
     }
 
 
+def _normalised(strategy: NormalisedBlt) -> dict[str, Any]:
+    return {
+        "gaps": list(strategy.gaps),
+        "weights": list(strategy.weights),
+        "lengths": list(strategy.lengths),
+        "multipliers": list(strategy.multipliers),
+        "lattice_bits": strategy.lattice_bits,
+    }
+
+
+def _dense(strategy: DenseToeplitz) -> dict[str, Any]:
+    return {"coefficients": list(strategy.coefficients), "lattice_bits": strategy.lattice_bits}
+
+
 _FORMS: dict[type, _Form] = {
     Step: _Form(_nothing, lambda r: Step()),
     Running: _Form(_nothing, lambda r: Running()),
@@ -268,6 +283,19 @@ _FORMS: dict[type, _Form] = {
             r.integer("lattice_bits"),
             r.integer("charged_steps"),
         ),
+    ),
+    NormalisedBlt: _Form(
+        _normalised,
+        lambda r: NormalisedBlt(
+            r.integers("gaps"),
+            r.integers("weights"),
+            r.integers("lengths"),
+            r.integers("multipliers"),
+            r.integer("lattice_bits"),
+        ),
+    ),
+    DenseToeplitz: _Form(
+        _dense, lambda r: DenseToeplitz(r.integers("coefficients"), r.integer("lattice_bits"))
     ),
     Blocks: _Form(
         _blocks,

@@ -24,10 +24,12 @@ from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
+from tidegauge.strategies import dense
 from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels
-from tidegauge.strategies.blt import Blt, Comb, Fit, fit
+from tidegauge.strategies.blt import Blt, Comb, Fit, NormalisedBlt, fit, fit_normalised, normalised
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
-from tidegauge.strategies.decay import Decay, Step
+from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -36,6 +38,8 @@ __all__ = ["candidates"]
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
 _ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
+_DENSE_WORTH = 0.99  # of the best other ratio: a dense strategy keeps the whole stream in memory
+_DENSE_BITS = (30, 24, 20, 16, 12)  # of the largest coefficient
 _LONGEST_LAG = 2048  # of a comb, in steps
 _COMB_MEMORY = 1 << 28  # bytes of all its totals and increments: 16 a cell and step of its lag
 _OVERFLOW = "its coordinates could overflow 64 bits, or its noise cannot be drawn exactly"
@@ -55,6 +59,7 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
                 comb = f" behind a comb of {found.comb[1]} steps" if found.comb else ""
                 name = f"{len(found.gaps)} buffers fitted to the views{comb}"
                 yield name, found.strategy(lattice_bits=0)
+        yield from _short(request, decays)
         return
     bounds, horizon = tuple(_bounds(request)), request.horizon or UNKNOWN_HORIZON
     designs = [_blocks(decays, bounds, horizon, opened) for opened in (True, False)]
@@ -63,6 +68,20 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
             opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
             *smaller, largest = map(str, blocks.levels)
             yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
+
+
+def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for the one view of a stream with an end, made for just so many steps."""
+    end = request.end
+    if end is None or len(decays) > 1 or isinstance(decays[0], Step):
+        return
+    if not isinstance(decays[0], Running):
+        if end <= dense.LONGEST:
+            name = f"a dense Toeplitz encoding of {end} steps, all kept in memory"
+            yield name, square_root_strategy(decays[0], end, _DENSE_BITS[0])
+    elif end <= normalised.LONGEST:
+        made = fit_normalised(end)
+        yield f"{len(made.gaps)} buffers with multipliers for {end} steps", made
 
 
 def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
@@ -85,7 +104,8 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
             yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
             continue
         made = _plan(request, funded, law, cost)
-        yield Candidate(name, noise, cost, views, _score(request, views), made)
+        handicap = _DENSE_WORTH if isinstance(funded, DenseToeplitz) else 1.0
+        yield Candidate(name, noise, cost, views, _score(request, views) / handicap, made)
 
 
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
@@ -139,7 +159,7 @@ def _predicted(request: Request, strategy: Strategy, law: Law, cost: Cost) -> It
     named = [*request.views, *((decay.name, decay) for decay in later)]
     for number, (name, decay) in enumerate(named):
         std = sqrt(_worst_gain(strategy, decay, horizon)) * law.std
-        least = least_std(decay, horizon, cost, request.neighbors)
+        least = least_std(decay, horizon, request.end, cost, request.neighbors)
         yield Prediction(name, decay, number < len(published), std, least)
 
 
@@ -152,7 +172,7 @@ def _score(request: Request, views: Sequence[Prediction]) -> float:
     """The largest noise over its bound with the weight taken out: noise falls as its root."""
     importance = dict(zip(_decays(request), _importance(request), strict=True))
     ratio = max(
-        view.worst_std / bound_of(view.decay, request.horizon) * importance[view.decay]
+        importance[view.decay] * view.worst_std / bound_of(view.decay, request.horizon, request.end)
         for view in views
     )
     return ratio * sqrt(request.budget_weight) / request.neighbors.largest
@@ -176,7 +196,7 @@ def _importance(request: Request) -> tuple[float, ...]:
 def _bounds(request: Request) -> list[float]:
     """The lower bound of each decay over its importance."""
     pairs = zip(_decays(request), _importance(request), strict=True)
-    return [bound_of(decay, request.horizon) / times for decay, times in pairs]
+    return [bound_of(decay, request.horizon, request.end) / times for decay, times in pairs]
 
 
 def _refuse_blurred(request: Request, views: Sequence[Prediction]) -> None:
@@ -200,9 +220,11 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
         if not fits or strategy.largest_total < request.max_per_step:
             raise UnsupportedCombination(_OVERFLOW)
         return strategy, DiscreteLaplace(scale)
-    assert isinstance(strategy, Blt | Comb | Identity)
+    if isinstance(strategy, DenseToeplitz):
+        return _dense(strategy, request, cost)
+    assert isinstance(strategy, Blt | Comb | NormalisedBlt | Identity)
     found = _finest(strategy, request, cost)
-    if isinstance(strategy, Identity):
+    if isinstance(strategy, Identity | NormalisedBlt):
         if found is None:
             raise UnsupportedCombination(_OVERFLOW)
         return found
@@ -217,7 +239,7 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
 
 
 def _finest(
-    strategy: Blt | Comb | Identity, request: Request, cost: GaussianCost
+    strategy: Blt | Comb | NormalisedBlt | Identity, request: Request, cost: GaussianCost
 ) -> tuple[Strategy, Law] | None:
     """The finest lattice that its integers allow, and rounded Gaussian noise on it."""
     growth = strategy.beta.denominator if isinstance(strategy, Comb) else 1
@@ -235,6 +257,18 @@ def _finest(
         if gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE:
             return trial, RoundedGaussian(scale)
     return None
+
+
+def _dense(strategy: DenseToeplitz, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:
+    """The longest integers that leave room for the declared totals."""
+    decay, end = request.views[0][1], len(strategy.coefficients)
+    for bits in _DENSE_BITS:
+        trial = square_root_strategy(decay, end, bits)
+        scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
+        fits = gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE
+        if fits and trial.largest_total >= request.max_per_step:
+            return trial, RoundedGaussian(scale)
+    raise UnsupportedCombination(_OVERFLOW)
 
 
 def _rounding_share(strategy: Strategy, request: Request) -> Fraction:

@@ -120,7 +120,7 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
     """
     horizon = mechanism.horizon or UNKNOWN_HORIZON
     std = math.sqrt(mechanism.strategy.worst_variance_gain(decay, horizon)) * mechanism.law.std
-    return std / least_std(decay, horizon, mechanism.cost, mechanism.neighbors)
+    return std / least_std(decay, horizon, mechanism.end, mechanism.cost, mechanism.neighbors)
 
 
 def budget_share(plan: Plan, gauge: PlannedGauge) -> float:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies._kernels")
 
-__all__ = ["decode_views", "init_decoder"]
+__all__ = ["decode_views", "filter_views", "init_decoder"]
 
 _LANES = 16384  # cell-steps of one turn; their increments stay in the cache for every view
 _FIRST_ROWS = 256  # rows of a window's ring before it has to grow
@@ -121,6 +121,24 @@ def _add_echoes(
         beta, lag = comb
         ring = _grown(state, "echoes", min(lag, first + len(increments)), lag)
         _kernels.echoes(increments, ring, beta, lag, first % lag)
+
+
+def filter_views(
+    state: State, views: Sequence[Decay], increments: Float64, first: int, out: Float64
+) -> None:
+    """Filter a block of increments, shape (steps, cells), that a strategy has recovered itself.
+
+    Arguments and errors are otherwise those of :func:`decode_views`.
+    """
+    steps, cells = increments.shape
+    if out.shape != (len(views), steps, cells) or state["decoder"].shape[1] != cells:
+        raise InvalidInput(
+            f"Expected {len(views)} views of {state['decoder'].shape[1]} cells, got increments of "
+            f"shape {increments.shape} and results of shape {out.shape}. Memory beside the arrays "
+            "would be overwritten. Give arrays of one shape."
+        )
+    for index, view in enumerate(views):
+        _filter(state, index, view, increments, first, out[index])
 
 
 def _filter(

@@ -8,7 +8,12 @@ from scipy.linalg import toeplitz
 from scipy.special import ellipk
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies.bounds import lower_bound, worst_step
+from tidegauge.strategies.bounds import (
+    asymptotic_set_bound,
+    lower_bound,
+    nuclear_bound,
+    worst_step,
+)
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
 
 
@@ -118,3 +123,127 @@ def test_views_are_judged_where_they_are_worst():
 def test_a_running_sum_needs_a_horizon(horizon):
     with pytest.raises(InvalidParameter, match="number of steps"):
         lower_bound(Running(), horizon)
+
+
+EVERY_DECAY = [
+    Step(),
+    Running(),
+    Window(1),
+    Window(5),
+    Window(24),
+    Window(1000),
+    Exponential(half_life=5),
+    Exponential(half_life=1000),
+    Polynomial(1.5),
+    Polynomial(0.5),
+    Custom([1, -0.5, 0.25, 3]),
+    Custom([0, 0, 1, 1]),
+]
+
+
+@pytest.mark.parametrize("decay", EVERY_DECAY, ids=lambda decay: decay.name)
+@pytest.mark.parametrize("steps", [1, 2, 3, 31, 32, 33, 256])
+def test_the_bound_of_a_stream_that_ends_is_its_nuclear_norm(decay, steps):
+    assert nuclear_bound(decay, steps) == pytest.approx(nuclear(decay, steps), rel=1e-9)
+
+
+@pytest.mark.parametrize("decay", EVERY_DECAY, ids=lambda decay: decay.name)
+@pytest.mark.parametrize("steps", [257, 600])
+def test_what_is_certified_for_a_longer_stream_lies_just_below_its_nuclear_norm(decay, steps):
+    share = nuclear_bound(decay, steps) / nuclear(decay, steps)
+    assert 0.975 < share <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "decay", [Window(24), Polynomial(1.5), Exponential(half_life=24), Custom([2, 1])]
+)
+def test_the_bound_of_a_long_stream_nears_the_limit_from_below(decay):
+    bounds = [nuclear_bound(decay, steps) for steps in (300, 3000, 30_000, 1 << 30)]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == pytest.approx(lower_bound(decay), rel=3e-4)
+    assert bounds[-1] <= lower_bound(decay) * (1 + 1e-6)
+
+
+def test_a_window_longer_than_all_blocks_is_bounded_by_running_sums():
+    window = Window(10**6)
+    assert nuclear_bound(window, 10**9) == pytest.approx(lower_bound(Running(), 10**6), rel=1e-9)
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1.5, "9", True, 1 << 39])
+def test_a_stream_has_a_number_of_steps(steps):
+    with pytest.raises(InvalidParameter, match="length of the stream"):
+        nuclear_bound(Running(), steps)
+
+
+HOURS, DAY = Window(24), Exponential(half_life=24)
+TEN = [Running(), *map(Window, (7, 24, 168, 1440, 10080)), DAY, Exponential(half_life=168)]
+TEN += [Polynomial(0.5), Polynomial(1)]
+
+
+@pytest.mark.parametrize(
+    ("views", "horizon", "bound"),
+    [
+        ([Running(), HOURS], 8760, 1.144),
+        ([Running(), HOURS, Window(168), DAY], 8760, 1.164),
+        ([Running(), Window(60), Window(1440), Window(10080)], 525_600, 1.209),
+        ([Running(), Window(7), Window(30)], 365, 1.135),
+        ([Running(), Window(7), Window(28), Window(91), Window(365)], 3650, 1.196),
+        ([HOURS, Window(168)], None, 1.089),
+        ([Window(7), Window(43200)], None, 1.210),
+        ([Running(), Exponential(factor=0.99)], 1 << 20, 1.153),
+        ([Exponential(half_life=h) for h in (1, 24, 168)], None, 1.137),
+        ([Window(7), Polynomial(1.5)], None, 1.059),
+        (TEN, 525_600, 1.296),
+    ],
+)
+def test_bounds_of_sets_are_the_published_ones(views, horizon, bound):
+    found, shares = asymptotic_set_bound(views, horizon)
+    assert found == pytest.approx(bound, abs=6e-4)
+    assert sum(shares) == pytest.approx(1)
+    assert min(shares) >= 0
+
+
+@pytest.mark.parametrize("lengths", [(8, 32), (7,), (24,)])
+def test_the_bound_of_a_set_is_near_the_nuclear_norm_of_the_stacked_matrix(lengths):
+    steps = 512
+    views = [Running(), *map(Window, lengths)]
+    found, shares = asymptotic_set_bound(views, steps)
+    gram = np.zeros((steps, steps))
+    for view, share in zip(views, shares, strict=True):
+        g = view.weights(steps) / lower_bound(view, steps)
+        matrix = toeplitz(g, np.r_[g[0], np.zeros(steps - 1)])
+        gram += share * matrix.T @ matrix
+    exact = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum() / steps
+    assert found == pytest.approx(exact, rel=0.03)
+
+
+def test_no_fit_and_no_other_shares_pass_the_bound_of_a_set():
+    from tidegauge.strategies.blt import fit
+
+    views = [HOURS, Window(168), Exponential(half_life=100)]
+    bound, _ = asymptotic_set_bound(views)
+    assert 1 < bound < fit(views).worst < 1.1 * bound
+
+
+@pytest.mark.parametrize("view", EVERY_DECAY, ids=lambda decay: decay.name)
+def test_the_bound_of_one_view_is_its_own_and_a_view_twice_changes_nothing(view):
+    assert asymptotic_set_bound([view], 1 << 16)[0] == pytest.approx(1, rel=2e-3)
+    assert asymptotic_set_bound([view, view], 1 << 16)[0] == pytest.approx(1, rel=2e-3)
+
+
+def test_a_view_of_little_importance_does_not_bind():
+    views = [Running(), HOURS]
+    bound, shares = asymptotic_set_bound(views, 8760, importance=[1, 1e-3])
+    assert bound == pytest.approx(1, rel=1e-3)
+    assert shares[1] < 0.01
+    doubled, _ = asymptotic_set_bound(views, 8760, importance=[2, 2])
+    assert doubled == pytest.approx(2 * asymptotic_set_bound(views, 8760)[0], rel=1e-9)
+
+
+def test_sets_that_have_no_bound_are_refused():
+    with pytest.raises(InvalidParameter, match="at least one view"):
+        asymptotic_set_bound([])
+    with pytest.raises(InvalidParameter, match="positive importance"):
+        asymptotic_set_bound([HOURS], importance=[0])
+    with pytest.raises(InvalidParameter, match="number of steps"):
+        asymptotic_set_bound([Running(), HOURS])

@@ -19,7 +19,14 @@ from fractions import Fraction
 
 from tidegauge.strategies.blt.buffers import UNIT
 
-__all__ = ["ONE", "geometric_ramp", "pattern_gain_squared", "power_up", "times_up"]
+__all__ = [
+    "ONE",
+    "column_gain_squared",
+    "geometric_ramp",
+    "pattern_gain_squared",
+    "power_up",
+    "times_up",
+]
 
 _BITS = 192
 
@@ -69,6 +76,25 @@ def pattern_gain_squared(
     return Fraction(total, ONE)
 
 
+def column_gain_squared(gaps: Sequence[int], weights: Sequence[int], steps: int) -> Fraction:
+    """Return an upper bound on ``sum_(n < steps) c_n^2``: what one event does in its last steps.
+
+    Guarantee, arguments and units are those of :func:`pattern_gain_squared`; ``steps`` >= 1.
+
+    Examples:
+        >>> half = 1 << 63
+        >>> float(column_gain_squared([half], [half], 2))  # 1 + 1/4
+        1.25
+    """
+    poles = [Fraction(UNIT - gap, UNIT) for gap in gaps]
+    gains = [_up(Fraction(weight, UNIT)) for weight in weights]
+    total = ONE
+    for w, p in zip(gains, poles, strict=True):
+        for v, q in zip(gains, poles, strict=True):
+            total += times_up(times_up(w, v), _geometric(_up(p * q), steps - 1))
+    return Fraction(total, ONE)
+
+
 def _up(value: Fraction) -> int:
     """The value as an integer over 2^192, rounded up."""
     return -((-value.numerator << _BITS) // value.denominator)
@@ -88,6 +114,18 @@ def power_up(base: int, exponent: int) -> int:
         base = times_up(base, base)
         exponent >>= 1
     return result
+
+
+def _geometric(q: int, n: int) -> int:
+    """``sum_(m < n) q^m`` over 2^192, rounded up, by doubling: no difference is taken."""
+    power, total = ONE, 0  # q^count, the sum of count terms
+    for bit in bin(n)[2:]:
+        total += times_up(power, total)
+        power = times_up(power, power)
+        if bit == "1":
+            total += power
+            power = times_up(power, q)
+    return total
 
 
 def geometric_ramp(q: int, n: int) -> int:

@@ -10,8 +10,9 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.blt import fitting, search
 from tidegauge.strategies.blt.buffers import UNIT
 from tidegauge.strategies.blt.fitting import _demands, _grow, _targets, fit
+from tidegauge.strategies.blt.inverse import zeros
 from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
-from tidegauge.strategies.blt.variance import variance_gain, zeros
+from tidegauge.strategies.blt.variance import variance_gain
 from tidegauge.strategies.bounds import lower_bound
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.blt.buffers import UNIT
-from tidegauge.strategies.blt.variance import variance_gain, variance_limit, zeros
+from tidegauge.strategies.blt.inverse import zeros
+from tidegauge.strategies.blt.variance import (
+    covariance_gain,
+    covariance_limit,
+    variance_gain,
+    variance_limit,
+)
 from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
 
 
@@ -239,3 +245,55 @@ def test_zeros_of_a_known_c_are_found():
 def test_steps_count_from_one():
     with pytest.raises(InvalidParameter, match="Count steps from 1"):
         variance_gain(*PLAIN, Step(), np.array([0]))
+
+
+LAGS = (0, 1, 2, 23, 24, 25, 100, 699, 701, 1500, 4095, 5000)
+
+
+def impulse_through(decay, x):
+    if isinstance(decay, Running | Window):
+        b = np.cumsum(x)
+        if isinstance(decay, Window) and decay.steps < len(x):
+            b[decay.steps :] -= b[: -decay.steps].copy()
+        return b.astype(np.float64)
+    return np.convolve(decay.weights(len(x)), x.astype(np.float64))[: len(x)]
+
+
+def covariances(b, lag, steps):
+    """sum_(k < t - lag) b_k b_(k + lag) at each step, from the response itself."""
+    sums = np.r_[np.zeros(min(lag, len(b)) + 1), np.cumsum(b[: len(b) - lag] * b[lag:])]
+    return sums[steps]
+
+
+@pytest.mark.parametrize("name", EVERY_C)
+def test_covariances_are_those_of_the_impulse_response(name):
+    gaps, weights = EVERY_C[name]
+    steps = np.unique(np.r_[1:30, 1499:1503, np.geomspace(1, 4096, 60).astype(int)])
+    x = impulse_of_inverse(gaps, weights, 4096)
+    for view in views_for(gaps, weights):
+        b = impulse_through(view, x)
+        tolerance = 1e-6 * covariances(b, 0, steps).max()
+        for lag in LAGS:
+            expected = covariances(b, lag, steps) if lag < 4096 else np.zeros(len(steps))
+            actual = covariance_gain(gaps, weights, view, steps, lag)
+            np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=tolerance)
+            assert (actual[steps <= lag] == 0).all()
+
+
+@pytest.mark.parametrize("view", views_for(*PLAIN), ids=lambda view: view.name)
+def test_the_limit_is_what_the_covariance_tends_to(view):
+    for lag in (0, 1, 24, 1500, 1 << 30):
+        limit = covariance_limit(*PLAIN, view, lag)
+        if isinstance(view, Running):
+            assert limit == math.inf
+        else:
+            late = covariance_gain(*PLAIN, view, np.array([1 << 45]), lag)[0]
+            variance = variance_limit(*PLAIN, view)
+            assert late == pytest.approx(limit, rel=1e-9, abs=1e-9 * variance)
+            assert abs(limit) <= variance * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("lag", [-1, 0.5, True])
+def test_a_lag_counts_back(lag):
+    with pytest.raises(InvalidParameter, match="lag"):
+        covariance_gain(*PLAIN, Step(), np.array([5]), lag)

@@ -139,7 +139,9 @@ def filtered(view: Decay, y: list[float]) -> list[float]:
     """A view of a whole series of increments, in the order of operations that the views promise."""
     if isinstance(view, Difference):
         values = filtered(view.view, y)
-        return [now - (values[t - view.lag] if t >= view.lag else 0.0) for t, now in enumerate(values)]
+        return [
+            now - (values[t - view.lag] if t >= view.lag else 0.0) for t, now in enumerate(values)
+        ]
     if isinstance(view, Running):
         return _sums(y)
     if isinstance(view, Window):

@@ -184,9 +184,7 @@ def finite(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def take_off(
-    past: NDArray[np.float64], lag: int, position: int, out: NDArray[np.float64]
-) -> None:
+def take_off(past: NDArray[np.float64], lag: int, position: int, out: NDArray[np.float64]) -> None:
     """Replace each value by itself minus the one ``lag`` steps earlier, 0 before the first.
 
     ``past[s % lag]`` holds the value of step s.

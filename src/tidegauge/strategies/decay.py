@@ -46,6 +46,7 @@ __all__ = [
 Float64 = NDArray[np.float64]
 
 _LEAST_GAP = Fraction(1, LONGEST_REACH)
+_LONGEST_LAG = 1 << 20  # where the weights of a difference are written out
 
 
 @final
@@ -266,7 +267,7 @@ class Difference:
     Args:
         view: What changes; anything but a running sum, whose change is a window, and another
             difference.
-        lag: How many steps earlier; at most 2^40.
+        lag: How many steps earlier; at most 2^40, of :class:`Step` and :class:`Custom` 2^20.
 
     Raises:
         InvalidParameter: ``view`` is no such decay, or ``lag`` is not an integer in the range.
@@ -293,13 +294,20 @@ class Difference:
                 "differences are not available. Write Difference(Window(168), lag=168)."
             )
         why = "The earlier value is so many steps back. Give a whole number of steps."
-        lag = integer("lag", self.lag, low=1, high=LONGEST_REACH, why=why)
+        most = _LONGEST_LAG if isinstance(self.view, FiniteDecay) else LONGEST_REACH
+        lag = integer("lag", self.lag, low=1, high=most, why=why)
         object.__setattr__(self, "lag", lag)
 
     @property
     def name(self) -> str:
         """The name of a view of this decay where none is given."""
         return f"difference_{self.lag}_of_{self.view.name}"
+
+    @cached_property
+    def taps(self) -> Float64:
+        """All weights of a difference of :class:`Step` or :class:`Custom`, which are few."""
+        assert isinstance(self.view, FiniteDecay), "other views have weights without an end"
+        return fixed(self.weights(len(self.view.taps) + self.lag))
 
     def weights(self, n: int) -> Float64:
         """Return g(0..n-1)."""

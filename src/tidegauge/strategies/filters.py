@@ -46,7 +46,7 @@ def init_decoder(views: Sequence[Decay], cells: int, buffers: int) -> State:
     for index, given in enumerate(views):
         view = given
         if isinstance(view, Difference):
-            init_past(state, index, view.lag, cells)
+            init_past(state, f"{index}.past", view.lag, cells)
             view = view.view
         if isinstance(view, Window):
             state[f"{index}.ring"] = np.zeros((min(view.steps, _FIRST_ROWS), cells))
@@ -119,7 +119,7 @@ def _filter(
     """Write one view of one turn into ``out``, shape (steps, cells)."""
     if isinstance(view, Difference):
         _filter(state, index, view.view, increments, first, out)
-        take_off_past(state, index, view.lag, first, out)
+        take_off_past(state, f"{index}.past", view.lag, first, out)
     elif isinstance(view, Step):
         out[...] = increments
     elif isinstance(view, Running):
@@ -136,22 +136,22 @@ def _filter(
         _kernels.poles(increments, state[f"{index}.poles"], gaps, weights, out)
 
 
-def init_past(state: State, index: int, lag: int, cells: int) -> None:
-    """Add what a difference remembers: values of its view, ``past[s % lag]`` that of step s."""
-    state[f"{index}.past"] = np.zeros((min(lag, _FIRST_ROWS), cells))
+def init_past(state: State, name: str, lag: int, cells: int) -> None:
+    """Add what a difference remembers: a ring of its view's values, row ``s % lag`` for step s."""
+    state[name] = np.zeros((min(lag, _FIRST_ROWS), cells))
 
 
-def take_off_past(state: State, index: int, lag: int, first: int, out: Float64) -> None:
+def take_off_past(state: State, name: str, lag: int, first: int, out: Float64) -> None:
     """Turn the values of a view into their change over ``lag`` steps.
 
     Args:
         state: With what :func:`init_past` added; changed in place.
-        index: The difference's place among the views.
+        name: As given to it.
         lag: How far back.
         first: Index of the first step, from 0.
         out: The view's values, shape (steps, cells); changed in place.
     """
-    past = _grown(state, f"{index}.past", min(lag, first + len(out)), lag)
+    past = _grown(state, name, min(lag, first + len(out)), lag)
     _kernels.take_off(past, lag, first % lag, out)
 
 

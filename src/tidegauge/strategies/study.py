@@ -87,7 +87,7 @@ def _stretches(view: Decay) -> tuple[_Stretch, ...]:
             n = len(finite.taps)
             if lag >= n:
                 return (0, n, finite.taps), (lag, n, finite.taps)
-            return ((0, n + lag, view.weights(n + lag)),)
+            return ((0, n + lag, view.taps),)
         case Difference(view=of, lag=lag):
             assert not isinstance(of, Window | Step | Custom)
             gaps, weights = of.poles

@@ -9,7 +9,15 @@ from scipy.special import ellipk
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.bounds import lower_bound, worst_step
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 
 
 def nuclear(decay, steps):
@@ -44,6 +52,12 @@ def test_a_window_as_long_as_the_stream_is_a_running_sum():
         (Polynomial(2), 2e-3),
         (Custom([1, -0.5, 0.25, 3]), 0.01),
         (Custom([0, 0, 1, 1]), 0.01),
+        (Difference(Window(4), 4), 0.02),
+        (Difference(Window(5), 2), 0.02),
+        (Difference(Step(), 3), 0.01),
+        (Difference(Exponential(half_life=5), 3), 0.01),
+        (Difference(Polynomial(1.5), 2), 5e-3),
+        (Exponential(half_life=5, average=True), 0.006),
     ],
 )
 def test_a_bound_for_ever_is_the_limit_of_nuclear_norms(decay, nearness):
@@ -118,3 +132,34 @@ def test_views_are_judged_where_they_are_worst():
 def test_a_running_sum_needs_a_horizon(horizon):
     with pytest.raises(InvalidParameter, match="number of steps"):
         lower_bound(Running(), horizon)
+
+
+@pytest.mark.parametrize(
+    ("steps", "lag"),
+    [(1, 1), (7, 7), (7, 3), (24, 168), (168, 24), (168, 168), (100, 113), (2, 199), (2, 201)],
+)
+def test_the_change_of_a_window_has_the_bound_of_its_weights(steps, lag):
+    taps = Difference(Window(steps), lag).weights(steps + lag)
+    bound = lower_bound(Difference(Window(steps), lag))
+    assert bound == pytest.approx(lower_bound(Custom(taps)), rel=1e-5)
+
+
+@pytest.mark.parametrize("lag", [1, 2, 100, 5001])
+def test_the_change_of_a_decay_has_the_bound_of_its_weights(lag):
+    for view in (Exponential(half_life=200), Polynomial(2, reach=1000)):
+        taps = Difference(view, lag).weights(12_000)
+        bound = lower_bound(Difference(view, lag))
+        assert bound == pytest.approx(lower_bound(Custom(taps)), rel=1e-4)
+
+
+def test_a_long_lag_costs_four_over_pi():
+    for view in (Window(24), Exponential(half_life=24), Polynomial(2)):
+        ratio = lower_bound(Difference(view, 1 << 30)) / lower_bound(view)
+        assert ratio == pytest.approx(4 / math.pi, rel=1e-4)
+
+
+def test_an_average_has_the_bound_of_its_total_times_its_first_weight():
+    for horizon in (None, 10):
+        total, average = Exponential(half_life=99), Exponential(half_life=99, average=True)
+        ratio = lower_bound(average, horizon) / lower_bound(total, horizon)
+        assert ratio == pytest.approx(total.gap, rel=1e-12)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.strategies.blt.inverse import Inverse
-from tidegauge.strategies.decay import Custom, Decay, Step, Window
+from tidegauge.strategies.decay import Custom, Decay, Difference, Step, Window
 
 __all__ = ["Piece", "Products", "Response", "responses"]
 
@@ -121,8 +121,10 @@ class Products:
 def responses(inverse: Inverse, decay: Decay) -> list[tuple[float, Response]]:
     """Return b as one response of share 1, or as an affine combination of four neighbours."""
     match decay:
-        case Step() | Custom():
+        case Step() | Custom() | Difference(view=Step() | Custom()):
             return [(1.0, _finite(inverse, decay.taps))]
+        case Difference(view=of, lag=lag):
+            return [(share, _change(of, lag)) for share, of in responses(inverse, of)]
         case Window(steps=steps):
             return [(1.0, _window(inverse, steps))]
         case _:
@@ -168,6 +170,26 @@ def _window(inverse: Inverse, steps: int) -> Response:
     return Response(
         np.zeros(0), (Piece(0, steps, gaps, rho), Piece(steps, math.inf, gaps, forgotten))
     )
+
+
+def _change(of: Response, lag: int) -> Response:
+    """Return b_n - b_(n - lag) of a response without a table, whose pieces are on the same poles.
+
+    Within a piece every term falls by a factor in the lag, which loses no digits; terms of two
+    pieces of a window have opposite signs, so that nothing cancels.
+    """
+    edges = sorted({p.start for p in of.pieces} | {p.start + lag for p in of.pieces})
+    pieces = []
+    for start, end in zip(edges, [*edges[1:], math.inf], strict=True):
+        now = max((p for p in of.pieces if p.start <= start), key=lambda p: p.start)
+        before = [p for p in of.pieces if p.start <= start - lag]
+        amplitudes = now.terms(start)
+        if before and before[-1] is now:
+            amplitudes = -now.terms(start - lag) * _lost(now.gaps, np.array(float(lag)))
+        elif before:
+            amplitudes = amplitudes - before[-1].terms(start - lag)
+        pieces.append(Piece(start, end, now.gaps, amplitudes))
+    return Response(np.zeros(0), tuple(pieces))
 
 
 def _running(inverse: Inverse) -> tuple[Float64, Float64]:

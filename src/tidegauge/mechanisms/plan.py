@@ -27,7 +27,17 @@ from tidegauge.privacy.statement import fact_of, privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Decay,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+    full_after,
+)
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
@@ -107,10 +117,7 @@ class GaugePlan:
 
     def full_after(self, view: str) -> int:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
-        decay = self.decay(view)
-        if isinstance(decay, Window):
-            return decay.steps
-        return len(decay.taps) if isinstance(decay, Step | Custom) else 1
+        return full_after(self.decay(view))
 
     def noise_std(self, view: str | Decay, steps: ArrayLike) -> Float64:
         """Return the standard deviation of a view's noise at each of ``steps``.
@@ -337,7 +344,7 @@ def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:
     for item in items:
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
             raise _unpaid("each view as a name and a decay", shown(item))
-    kinds = (Step, Running, Window, Exponential, Polynomial, Custom)
+    kinds = (Step, Running, Window, Exponential, Polynomial, Custom, Difference)
     views = tuple((name, read_as(decay, *kinds)) for name, decay in items)
     if len(dict(views)) < len(views):
         raise _unpaid("each view once", "one twice")

@@ -13,7 +13,16 @@ from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
-from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Decay,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 
 __all__ = [
     "budget_share",
@@ -192,8 +201,13 @@ def view_in_words(decay: Decay, step_us: int | None) -> str:
     Examples:
         >>> view_in_words(Window(168), UNITS["h"])
         'the last 7 days'
+        >>> view_in_words(Difference(Window(168), 24), UNITS["h"])
+        'the last 7 days, minus the same 1 day earlier'
     """
     match decay:
+        case Difference(view=view, lag=lag):
+            earlier = length_in_words(lag, step_us)
+            return f"{view_in_words(view, step_us)}, minus the same {earlier} earlier"
         case Step():
             return f"each step of {length_in_words(1, step_us)}"
         case Running():
@@ -202,13 +216,17 @@ def view_in_words(decay: Decay, step_us: int | None) -> str:
             return f"the last {length_in_words(steps, step_us)}"
         case Exponential(half_life=half_life) if half_life is not None:
             length = length_in_words(Fraction(half_life), step_us)
-            return f"a decayed total, weights halve every {length}"
+            return f"a decayed {_total(decay)}, weights halve every {length}"
         case Exponential(factor=factor):
-            return f"a decayed total, weights fall by {float(factor or 0):g} each step"
+            return f"a decayed {_total(decay)}, weights fall by {float(factor or 0):g} each step"
         case Polynomial(c=c):
             return f"a decayed total, weights fall as age to the power -{c:g}"
         case Custom(values=values):
             return f"a weighted total of the last {length_in_words(len(values), step_us)}"
+
+
+def _total(decay: Exponential) -> str:
+    return "average per step" if decay.average else "total"
 
 
 def span_in_words(decay: Decay, step_us: int | None) -> str:
@@ -219,12 +237,17 @@ def span_in_words(decay: Decay, step_us: int | None) -> str:
         ('in 7 days', 'since the start')
     """
     match decay:
+        case Difference(view=view, lag=lag):
+            earlier = length_in_words(lag, step_us)
+            return f"{span_in_words(view, step_us)} more or less than {earlier} earlier"
         case Step():
             return f"in {length_in_words(1, step_us)}"
         case Running():
             return "since the start"
         case Window(steps=steps):
             return f"in {length_in_words(steps, step_us)}"
+        case Exponential(average=True):
+            return "per step, averaged with decaying weights"
         case Exponential(half_life=half_life) if half_life is not None:
             return f"with a half-life of {length_in_words(Fraction(half_life), step_us)}"
         case _:

@@ -39,6 +39,7 @@ from tidegauge.strategies.bounds import lower_bound, worst_step
 from tidegauge.strategies.decay import (
     Custom,
     Decay,
+    Difference,
     Exponential,
     FiniteDecay,
     Polynomial,
@@ -54,6 +55,7 @@ Float64 = NDArray[np.float64]
 _WORTH = math.log(1.005)  # what one more buffer has to gain
 _MOST_BUFFERS = 7  # of 8; the eighth would pay only beyond 2^30 steps
 _MOST_VIEWS = 1 << 12
+_MOST_WEIGHTS = 1 << 13  # of a difference that the search sees as it is
 
 
 @final
@@ -157,7 +159,7 @@ def _checked_views(views: Sequence[Decay]) -> tuple[Decay, ...]:
         if not isinstance(view, Decay):
             raise InvalidParameter(
                 f"Expected each view to be a decay, got {shown(view)}. It says what is summed. "
-                "Use Step(), Running(), Window, Exponential, Polynomial or Custom."
+                "Use Step(), Running(), Window, Exponential, Polynomial, Custom or Difference."
             )
     return asked
 
@@ -215,7 +217,10 @@ def _grow(targets: list[_Target], shares: list[float]) -> Solution:
 def _memory(target: _Target) -> float:
     if target.step is not None:
         return float(target.step)
-    match target.decay:
+    decay = target.decay
+    if isinstance(decay, Difference):
+        return decay.lag + _memory(_Target(decay.view, None, 1.0))
+    match decay:
         case Window(steps=steps):
             return float(steps)
         case Exponential(gap=gap):
@@ -232,7 +237,8 @@ def _demands(targets: list[_Target], shares: list[float]) -> Demands:
     """Sort the targets by the form of their decay.
 
     A target read at a horizon within its memory is a running sum to the search: exactly so for
-    windows, nearly for exponentials (their ratio is still judged exactly).
+    windows, nearly for exponentials (their ratio is still judged exactly). A difference is a short
+    list of weights; one too long for that is left to the view that it is of.
     """
     running: list[tuple[float, float]] = []
     windows: list[tuple[float, float]] = []
@@ -241,8 +247,16 @@ def _demands(targets: list[_Target], shares: list[float]) -> Demands:
     for target, share in zip(targets, shares, strict=True):
         log_bound = math.log(target.bound / share)
         decay = target.decay
+        if isinstance(decay, Difference):
+            length = math.ceil(4 * _memory(target))
+            if length <= _MOST_WEIGHTS:
+                finite.append((_autocorrelation(decay.weights(length)), log_bound))
+                continue
+            decay = decay.view
+            log_bound = math.log(lower_bound(decay) / share)
         if target.step is not None:
-            running.append((float(target.step), log_bound))
+            scale = decay.scale if isinstance(decay, Exponential) else 1.0
+            running.append((float(target.step), log_bound - math.log(scale)))
         elif isinstance(decay, Window):
             windows.append((float(decay.steps), log_bound))
         elif isinstance(decay, Exponential | Polynomial):

@@ -46,7 +46,7 @@ _NONNEGATIVE: Final = "value_nonnegative"
     required=True,
     shell_complete=completion.views,
     help="A published view by its name, or any other as a config writes it: 14d, running, "
-    '"{half_life: 2d}", "{window: 7d, every: 7d}".',
+    '"{half_life: 2d}", "{window: 7d, every: 7d}", "{difference: 7d, of: 7d}".',
 )
 @click.option(
     "-o", "--output", default="-", type=click.Path(path_type=Path, allow_dash=True),
@@ -55,6 +55,7 @@ _NONNEGATIVE: Final = "value_nonnegative"
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="Default: by the ending, or a table."
 )
+@click.option("--totals", is_flag=True, help="Add the cell *, the sum of all; or as planned.")
 @click.option(
     "--nonnegative",
     is_flag=True,
@@ -67,6 +68,7 @@ def export(
     view: str,
     output: Path,
     form: str | None,
+    totals: bool,
     nonnegative: bool,
 ) -> None:
     """Write a view of a public folder as CSV, JSONL, Parquet, Arrow or a table.
@@ -81,7 +83,12 @@ def export(
         outside(public, output)
     folder = PublicFolder(public)
     opened = opened_view(folder, only_gauge(folder, gauge), view)
-    table = opened.table()
+    if totals and not opened.view.gauge.by:
+        raise click.UsageError(
+            f"Expected --totals for a gauge of cells, got it for {opened.view.gauge.name}, which "
+            "has none. There is nothing to add up. Leave it out."
+        )
+    table = opened.table(totals=totals or None)
     if nonnegative:
         import polars as pl
 

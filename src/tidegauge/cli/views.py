@@ -36,7 +36,7 @@ def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
         folder: The folder.
         gauge: The gauge's name.
         view: The name of a published view, or a view as a config writes it: ``14d``,
-            ``{half_life: 2d}``, ``{window: 7d, every: 7d}``.
+            ``{half_life: 2d}``, ``{window: 7d, every: 7d}``, ``{difference: 7d, of: 7d}``.
     """
     if view in folder.views(gauge):
         return folder.view(gauge, view)

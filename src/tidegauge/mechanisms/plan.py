@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ class GaugePlan:
     horizon: int | None
     end: int | None
     level: float = 0.95
-    _chunks: dict[tuple[str, Decay, int], Float64] = field(
+    _chunks: dict[tuple[str, Decay, int, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
 
@@ -119,12 +120,13 @@ class GaugePlan:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
         return full_after(self.decay(view))
 
-    def noise_std(self, view: str | Decay, steps: ArrayLike) -> Float64:
+    def noise_std(self, view: str | Decay, steps: ArrayLike, summed: int = 1) -> Float64:
         """Return the standard deviation of a view's noise at each of ``steps``.
 
         Args:
             view: A view's name, or any decay.
             steps: Step numbers, counted from 1; shape (n,).
+            summed: How many cells are added up; their noises are independent.
 
         Returns:
             float64 of shape (n,), in grains; of the implemented noise, exact up to rounding.
@@ -132,16 +134,19 @@ class GaugePlan:
         Raises:
             InvalidParameter: No such view, or a step that cannot be released.
         """
-        return self._by_step("std", self.decay(view), steps)
+        return self._by_step("std", self.decay(view), steps) * sqrt(summed)
 
-    def half_width(self, view: str | Decay, steps: ArrayLike) -> Float64:
-        """Return half the width of the pointwise interval at each of ``steps``; shape (n,)."""
+    def half_width(self, view: str | Decay, steps: ArrayLike, summed: int = 1) -> Float64:
+        """Return half the width of the pointwise interval at each of ``steps``; shape (n,).
+
+        Arguments are those of :meth:`noise_std`.
+        """
         decay = self.decay(view)
         if isinstance(self.law, RoundedGaussian):
-            return gaussian_half_width(self._by_step("std", decay, steps), self.level)
-        return self._by_step("half", decay, steps)
+            return gaussian_half_width(self.noise_std(decay, steps, summed), self.level)
+        return self._by_step("half", decay, steps, summed)
 
-    def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:
+    def _by_step(self, what: str, decay: Decay, steps: ArrayLike, summed: int = 1) -> Float64:
         """Look numbers up in chunks of steps, so that a live step costs no formula."""
         given = np.atleast_1d(np.asarray(steps))
         last = self.last_step or MOST_STEPS
@@ -159,21 +164,24 @@ class GaugePlan:
         result = np.empty(len(wanted))
         chunks = (wanted - 1) // _CHUNK
         for chunk in np.unique(chunks):
-            key = (what, decay, int(chunk))
+            key = (what, decay, summed, int(chunk))
             if key not in self._chunks:
                 if len(self._chunks) >= _KEPT:
                     self._chunks.clear()
-                self._chunks[key] = self._chunk(what, decay, int(chunk))
+                self._chunks[key] = self._chunk(what, decay, summed, int(chunk))
             inside = chunks == chunk
             result[inside] = self._chunks[key][(wanted[inside] - 1) % _CHUNK]
         return result
 
-    def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
+    def _chunk(self, what: str, decay: Decay, summed: int, chunk: int) -> Float64:
         steps = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1)
         if what == "std":
             return np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         std = self.strategy.variance_gain(decay, steps) ** 0.5
-        growing, found = bool((np.diff(std) >= 0).all()), dict[tuple[bytes, bytes], float]()
+        # in differences of blocks, draws come and go: a wider law need not contain the other
+        change = isinstance(decay, Difference) and isinstance(self.strategy, Blocks | OpenBlocks)
+        growing = not change and bool((np.diff(std) >= 0).all())
+        found = dict[tuple[bytes, bytes], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
             # a sum of more draws spreads wider (Anderson): a slightly later step's width is safe
@@ -182,7 +190,7 @@ class GaugePlan:
                 key = (weights.tobytes(), counts.tobytes())
                 if key not in found:
                     scale = float(self.law.scale)
-                    found[key] = laplace_half_width(scale, weights, counts, self.level)
+                    found[key] = laplace_half_width(scale, weights, counts * summed, self.level)
                 used, width = i, found[key]
             result[i] = width
         return result

@@ -32,6 +32,7 @@ class Release:
             (steps, cells) for a block; without the cell axis for a scalar gauge or one cell.
         names: The names of the cells; None where they have none.
         block: Whether ``value`` has an axis of steps.
+        summed: How many cells each value adds up.
 
     Examples:
         >>> import tidegauge as tg
@@ -47,6 +48,7 @@ class Release:
     value: Array = field(repr=False)
     names: tuple[str, ...] | None = field(default=None, repr=False)
     block: bool = field(default=False, repr=False)
+    summed: int = field(default=1, repr=False)
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> Release:
@@ -68,12 +70,12 @@ class Release:
     @property
     def noise_std(self) -> Array:
         """Standard deviation of the noise, in the shape of ``value``."""
-        return self._shaped(self.plan.noise_std(self.view, self.steps))
+        return self._shaped(self.plan.noise_std(self.view, self.steps, self.summed))
 
     @property
     def half_width(self) -> Array:
         """Half the width of the interval, in the shape of ``value``."""
-        return self._shaped(self.plan.half_width(self.view, self.steps))
+        return self._shaped(self.plan.half_width(self.view, self.steps, self.summed))
 
     @property
     def lower(self) -> Array:
@@ -112,6 +114,30 @@ class Release:
                 f"it. Known here: {shown(known)}."
             )
         return replace(self, value=self.value[..., cell], names=None)
+
+    def total(self) -> Release:
+        """Return the sum of all cells, without the cell axis, with an error of its own.
+
+        The noises of cells are independent: its noise_std is the root of their number times that
+        of one cell. A gauge without cells has a smaller one at the same cost.
+
+        Raises:
+            InvalidParameter: The release has no cells.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=4)
+            >>> release = gauge.update([1, 2, 3, 4])["step"]
+            >>> release.total().noise_std == 2 * release.noise_std[0]
+            np.True_
+        """
+        if self.value.ndim == self.block:
+            raise InvalidParameter(
+                "Expected a release of several cells, got one without cells. There is nothing to "
+                "add up. Take its value as it is."
+            )
+        summed = self.summed * self.value.shape[-1]
+        return replace(self, value=self.value.sum(axis=-1), names=None, summed=summed)
 
     def columns(self) -> dict[str, Array]:
         """Return the release as columns of equal length, one row a step and cell: a data frame.

@@ -36,6 +36,7 @@ class GaugeConfig:
     anticipate: tuple[View, ...]
     budget_weight: Fraction
     max_per_step: int
+    totals: bool
 
 
 @dataclass(frozen=True)

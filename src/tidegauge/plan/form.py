@@ -357,6 +357,9 @@ class GaugeForm(_Strict):
         Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],
     ] = Field(default_factory=dict, description="Known values; several columns cross")
     other: Text = Field("other", description="Name of the cell for the rest; drop leaves it out")
+    totals: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
+        default=False, description="Publish the sum of all cells as well, as the cell *"
+    )
     views: Annotated[
         list[AnyView],
         WrapValidator(_views, json_schema_input_type=list[AnyView] | dict[str, AnyView]),

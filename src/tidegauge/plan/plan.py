@@ -96,6 +96,7 @@ class Plan:
         data = _plan_data(self)
         for gauge in data["gauges"]:
             del gauge["views"], gauge["every"], gauge["anticipate"]
+            gauge.pop("totals", None)
             del gauge["mechanism"]["views"], gauge["mechanism"]["level"]
         del data["about"], data["versions"]
         return digest(canonical_bytes(data))
@@ -112,6 +113,7 @@ class Plan:
             gauge["max_per_step"] = gauge["mechanism"]["max_per_step"]
             gauge["horizon"] = gauge["mechanism"]["horizon"]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
+            gauge.pop("totals", None)
         del data["about"], data["versions"]
         return digest(canonical_bytes(data))
 
@@ -135,6 +137,7 @@ class Plan:
                 mine,
                 views=theirs.views,
                 every=theirs.every,
+                totals=theirs.totals,
                 mechanism=replace(mine.mechanism, views=theirs.views),
             )
             for mine, theirs in zip(self.gauges, other.gauges, strict=True)

@@ -52,7 +52,8 @@ def described(plan: Plan) -> dict[str, Any]:
     """Return what ``tidegauge plan`` tells, as plain data.
 
     Numbers are in the units of each gauge; steps count from 1. ``half_width`` is half of the
-    pointwise interval at ``level``, of noise alone. ``ratio`` compares the noise of the worst step
+    pointwise interval at ``level``, of noise alone; ``total`` has both for the sum of all cells,
+    where it is published. ``ratio`` compares the noise of the worst step
     with the least that any factorization mechanism could have at equal privacy.
 
     Cost: no data; 0.1 to 1 s.
@@ -96,16 +97,22 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
     whole = max(1, last // every)
     steps = [min(every * place, last) for place in (1, (whole + 1) // 2, whole)]
     grain = float(gauge.round_to)
-    std = [float(s) * grain for s in gauge.mechanism.noise_std(decay, steps)]
-    half = [float(h) * grain for h in gauge.mechanism.half_width(decay, steps)]
+
+    def noise(summed: int) -> dict[str, list[float]]:
+        std = gauge.mechanism.noise_std(decay, steps, summed) * grain
+        half = gauge.mechanism.half_width(decay, steps, summed) * grain
+        return {"noise_std": std.tolist(), "half_width": half.tolist()}
+
+    own = noise(1)
+    totals = {"total": noise(len(gauge.cells))} if gauge.totals else {}
     return {
         "name": name,
         "decay": view_in_words(decay, plan.clock.step_us),
         "every": every,
         "steps": steps,
-        "noise_std": std,
-        "half_width": half,
-        "stands_out": _stands_out(plan, gauge, decay, half[-1]),
+        **own,
+        **totals,
+        "stands_out": _stands_out(plan, gauge, decay, own["half_width"][-1]),
         "ratio": ratio_to_bound(gauge.mechanism, decay),
     }
 

@@ -88,7 +88,8 @@ def lower_bound(decay: Decay, horizon: int | None = None) -> float:
 
     Returns:
         The bound, in grains, for noise calibrated to one grain in L2 and mu = 1. Relative error
-        below 1e-6 (1e-5 for :class:`Custom` and differences). At most a few milliseconds, but for long customs.
+        below 1e-6 (1e-5 for :class:`Custom` and differences). At most a few milliseconds, but for
+        long customs and lags.
 
     Raises:
         InvalidParameter: ``decay`` is a running sum and there is no horizon.
@@ -185,7 +186,7 @@ def _odd_harmonic(m: Float64) -> Float64:
     inverse = 1 / (far * far)
     series = inverse / 24 - 7 * inverse**2 / 960 + 31 * inverse**3 / 8064
     large = 0.5 * (np.log(4 * far) + np.euler_gamma + series)
-    return np.where(m <= 64, table[np.minimum(m, 64).astype(np.int64)], large)
+    return np.asarray(np.where(m <= 64, table[np.minimum(m, 64).astype(np.int64)], large))
 
 
 def _pole_mean(gaps: Float64, weights: Float64) -> float:
@@ -196,7 +197,7 @@ def _pole_mean(gaps: Float64, weights: Float64) -> float:
 
 def _pole_symbol(theta: Float64, gaps: Float64, weights: Float64) -> Float64:
     near = 2 * np.sin(theta / 2) ** 2 - 1j * np.sin(theta)  # 1 - e^(i t), without cancellation
-    return np.abs((weights / (gaps + (1 - gaps) * near[:, None])).sum(axis=1))
+    return np.asarray(np.abs((weights / (gaps + (1 - gaps) * near[:, None])).sum(axis=1)))
 
 
 def _tap_mean(taps: Float64) -> float:

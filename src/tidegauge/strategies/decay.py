@@ -283,14 +283,15 @@ class Difference:
     lag: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.view, Running):
+        of: object = self.view
+        if isinstance(of, Running):
             raise InvalidParameter(
                 f"Expected a difference of another view, got one of Running(). How much a running "
                 f"sum has grown is a window. Write Window({shown(self.lag)})."
             )
-        if not isinstance(self.view, PlainDecay):
+        if not isinstance(of, PlainDecay):
             raise InvalidParameter(
-                f"Expected a difference of a decay, got {shown(self.view)}. Differences of "
+                f"Expected a difference of a decay, got {shown(of)}. Differences of "
                 "differences are not available. Write Difference(Window(168), lag=168)."
             )
         why = "The earlier value is so many steps back. Give a whole number of steps."

@@ -142,14 +142,15 @@ def _find_change(
             factor += signs[k]
             if factor != 0:
                 counts[abs(factor) - 1] += ends[k] - ends[k + 1]
-    return counts[0] + 4 * counts[1]
+    once, twice = counts
+    return int(once + 4 * twice)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def count_changes(
     steps: Int64, span: int, lag: int, levels: Int64, signed: bool, opened: bool, out: Int64
 ) -> None:
-    """Numbers of blocks with factor 1 and 2 in a sum's change, at each of ``steps``: (steps, 2)."""
+    """Numbers of blocks with factor 1 and 2 in a sum's change, at each of ``steps``: (n, 2)."""
     paths, ratios = np.zeros((2, levels.shape[0], 8), np.int64), _ratios(levels)
     for k in range(steps.shape[0]):
         _find_change(steps[k], span, lag, ratios, signed, opened, paths, out[k])
@@ -169,8 +170,9 @@ def worst_count(
 ) -> int:
     """Largest number of blocks at ``tries`` of ``first <= t < first + length``, or one too large.
 
-    With a ``lag``, the largest sum of squares in the sum's change over it. Too large is above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened.
-    ``stride`` is coprime to ``length``: scattered steps meet such a number early.
+    With a ``lag``, the largest sum of squared factors in the sum's change over it. Too large is
+    above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened. ``stride`` is
+    coprime to ``length``: scattered steps meet such a number early.
     """
     paths, ratios = np.zeros((2, levels.shape[0], 8), np.int64), _ratios(levels)
     counts = np.zeros(2, np.int64)

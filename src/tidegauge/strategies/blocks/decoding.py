@@ -128,7 +128,8 @@ def view_gain(
     span, lag = found
     if not lag:
         return count_blocks(levels, span, steps, signed, opened).astype(np.float64)
-    return count_changes(levels, span, lag, steps, signed, opened) @ np.array([1.0, 4.0])
+    counts = count_changes(levels, span, lag, steps, signed, opened)
+    return np.asarray(counts @ np.array([1.0, 4.0]))
 
 
 def view_worst(

@@ -74,7 +74,7 @@ class OpenBlocks(Strategy):
     subtraction (arXiv 2408.07021).
 
     The noise enters through :meth:`noise_coordinates` and :meth:`mix`, not row by row. Views
-    that are not planned are decoded from completed blocks, and differences from the view they are of.
+    that are not planned are decoded from completed blocks, differences from the view they are of.
 
     Args:
         levels: Sizes of the blocks: 1 first, each a multiple of the one before; with the views

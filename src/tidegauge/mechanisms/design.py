@@ -25,8 +25,9 @@ from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt import Blt, fit
-from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
-from tidegauge.strategies.decay import Decay, Step
+from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound, worst_step
+from tidegauge.strategies.decay import Decay, Running, Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -150,7 +151,8 @@ def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
     decays = _decays(request)
     if all(isinstance(decay, Step) for decay in decays):
         return _finest(Identity(0), request, cost)
-    fitted = fit(decays, request.horizon)
+    in_sight = decays if request.horizon is not None else _in_sight(decays)
+    fitted = fit(in_sight, request.horizon)
     blt = Blt(fitted.gaps, fitted.weights, lattice_bits=0)
     candidate = _finest(blt, request, cost)
     if candidate is not None and _rounding_share(candidate[0], request) > _ROUNDING_ALLOWED:
@@ -158,6 +160,15 @@ def _gaussian(request: Request, cost: GaussianCost) -> Candidate | None:
     if candidate is None and request.end is not None:
         candidate = _finest(replace(blt, charged_steps=request.end), request, cost)
     return candidate
+
+
+def _in_sight(decays: list[Decay]) -> list[Decay]:
+    """Take a memory beyond every horizon that is designed for as what it is there: endless.
+
+    Fitted as it is, it would need gaps so small that their rounding could not be paid for.
+    """
+    longest = SPREAD_OF_HORIZONS[-1]
+    return [Running() if worst_step(decay, longest) else decay for decay in decays]
 
 
 def _finest(strategy: Blt | Identity, request: Request, cost: GaussianCost) -> Candidate | None:

@@ -14,7 +14,7 @@ from tidegauge.mechanisms.request import request_of
 from tidegauge.plan.config import config_of
 from tidegauge.plan.planner import plan_of
 from tidegauge.plan.problems import ConfigError
-from tidegauge.plan.words import ratio_to_bound, span_in_words, view_in_words
+from tidegauge.plan.words import described, ratio_to_bound, span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
 from tidegauge.testing import seeded_gauge
 
@@ -259,3 +259,29 @@ def test_words_for_changes_and_averages():
     assert "per step, averaged with decaying weights" == span_in_words(average, HOUR)
     assert "the last 7 days, minus the same 7 days earlier" == view_in_words(WEEK_ON_WEEK, HOUR)
     assert "in 7 days more or less than 7 days earlier" == span_in_words(WEEK_ON_WEEK, HOUR)
+
+
+def test_a_release_is_read_every_so_often():
+    gauge = seeded_gauge(5, views=[tg.Window(7)], unit="event", cells=2, keep=True, **GAUSSIAN)
+    first, second = gauge.update_many(np.ones((9, 2), np.int64)), gauge.update_many([[1, 2]] * 11)
+    whole = gauge.view("window_7")
+    weekly = whole.every(7)
+    assert [7, 14] == weekly.steps.tolist() == weekly.columns()["step"][::2].tolist()
+    assert whole.value[[6, 13]].tolist() == weekly.value.tolist()
+    assert whole.noise_std[[6, 13]].tolist() == weekly.noise_std.tolist()
+    assert whole.total().lower[[6, 13]].tolist() == weekly.total().lower.tolist()
+    assert [7] == first["window_7"].every(7).steps.tolist()
+    assert [14] == second["window_7"].every(7).steps.tolist()
+    for release in (weekly, gauge.update([1, 1])["window_7"]):
+        with pytest.raises(tg.InvalidParameter, match="each step of a block"):
+            release.every(7)
+
+
+def test_the_ratio_of_a_view_read_once_a_day_is_to_the_bound_of_that(tmp_path):
+    views = "[{window: 1d, every: 1d}, 1d]"
+    for pure in (CONFIG, CONFIG.replace("epsilon: 1", "epsilon: 1, delta: 1e-9")):
+        (tmp_path / "c.yaml").write_text(pure % views)
+        plan = plan_of(config_of(tmp_path / "c.yaml"))
+        daily, each = described(plan)["gauges"][0]["views"]
+        assert daily["noise_std"][-1] == each["noise_std"][-1]
+        assert daily["ratio"] > 2 * each["ratio"]

@@ -216,14 +216,16 @@ class PublishedView:
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.
 
-        It is judged like a plan: at the horizon for a sum that keeps growing, else in the limit.
+        It is judged like a plan: at the horizon for a sum that keeps growing, else in the limit;
+        where it is read.
         """
-        return ratio_to_bound(self.view.gauge.mechanism, self.view.decay)
+        return ratio_to_bound(self.view.gauge.mechanism, self.view.decay, self.view.every)
 
     def ratio_if_planned(self) -> float:
         """Return what the ratio would be, had the gauge been designed for this view alone."""
         decay = self.view.decay
-        return ratio_to_bound(designed_for(self.view.gauge.mechanism, decay), decay)
+        best = designed_for(self.view.gauge.mechanism, decay)
+        return ratio_to_bound(best, decay, self.view.every)
 
 
 def _named(gauge: PlannedGauge, view: str | Decay, step_us: int | None) -> tuple[str, Decay]:

@@ -6,12 +6,15 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.plan.durations import UNITS, written
 from tidegauge.plan.plan import Plan, PlannedGauge
 from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table, mu_from_pure
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import (
     Custom,
@@ -23,6 +26,7 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
+from tidegauge.strategies.strategy import Strategy
 
 __all__ = [
     "budget_share",
@@ -37,6 +41,7 @@ __all__ = [
 ]
 
 _DELTA = Fraction(1, 10**9)
+_MOST_READ = 1 << 16  # readings that are looked at, one by one
 _NAMES = {
     "w": "week",
     "d": "day",
@@ -113,7 +118,7 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
         **own,
         **totals,
         "stands_out": _stands_out(plan, gauge, decay, own["half_width"][-1]),
-        "ratio": ratio_to_bound(gauge.mechanism, decay),
+        "ratio": ratio_to_bound(gauge.mechanism, decay, every),
     }
 
 
@@ -127,13 +132,15 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
     return f"the smallest {what} {span} that stands out is {number}"
 
 
-def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
+def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
     r"""Return a view's noise at its worst step over the least of any factorization mechanism.
 
     The bound is on mechanisms of the form "encode, add noise of one kind to every coordinate,
     decode", at equal privacy and for the same unit: ``lower_bound`` times the L2 norm of the
     unit's change over mu; or :math:`\sqrt 2` times its L1 norm over epsilon, as the L1 norm of a
     column is at least its L2 norm. It is no bound on algorithms of another form.
+
+    Of a view that is read at every so many steps, only those count, in the noise and in the bound.
     """
     horizon = mechanism.horizon or UNKNOWN_HORIZON
     unit = mechanism.neighbors
@@ -142,8 +149,16 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
         least = events * math.sqrt(unit.event_l2_squared) / float(mechanism.cost.mu)
     else:
         least = events * unit.event_l1 * math.sqrt(2) / float(mechanism.cost.epsilon)
-    gain = mechanism.strategy.worst_variance_gain(decay, horizon)
-    return math.sqrt(gain) * mechanism.law.std / (lower_bound(decay, horizon) * least)
+    gain = _worst_gain(mechanism.strategy, decay, horizon, every)
+    return math.sqrt(gain) * mechanism.law.std / (lower_bound(decay, horizon, every) * least)
+
+
+def _worst_gain(strategy: Strategy, decay: Decay, horizon: int, every: int) -> float:
+    """The largest gain where the view is read; blocks may be much better there than between."""
+    if every > 1 and isinstance(strategy, Blocks | OpenBlocks):
+        read = min(max(1, horizon // every), _MOST_READ)
+        return float(strategy.variance_gain(decay, every * np.arange(1, read + 1)).max())
+    return strategy.worst_variance_gain(decay, horizon)
 
 
 def budget_share(plan: Plan, gauge: PlannedGauge) -> float:

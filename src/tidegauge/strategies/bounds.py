@@ -40,6 +40,7 @@ _SERIES = 4096
 _DOUBLE_SERIES = 256
 _PERIODS = 2048
 _FAR_APART = 100
+_MOST_THINNED = 1 << 18
 _HORIZON = "It is the number of steps that accuracy is designed for. Give the stream's length."
 
 UNKNOWN_HORIZON = 1 << 20
@@ -78,13 +79,15 @@ def worst_step(decay: Decay, horizon: int | None) -> int | None:
             return None
 
 
-def lower_bound(decay: Decay, horizon: int | None = None) -> float:
+def lower_bound(decay: Decay, horizon: int | None = None, every: int = 1) -> float:
     r"""Return the least std that any factorization mechanism can reach for one decay, at mu = 1.
 
     Args:
         decay: The decay of the view.
         horizon: Length of the stream in steps; needed for :class:`Running`, and used for a window
             or half-life that is longer; None: for ever.
+        every: The view is read at every n-th step only: the bound is then that of streams with
+            events at every n-th step alone, for which only every n-th weight counts.
 
     Returns:
         The bound, in grains, for noise calibrated to one grain in L2 and mu = 1. Relative error
@@ -99,12 +102,17 @@ def lower_bound(decay: Decay, horizon: int | None = None) -> float:
         4.232
         >>> round(lower_bound(Window(256)), 3)
         3.237
+        >>> round(lower_bound(Window(24), every=24), 6)  # each event is read once
+        1.0
 
     References:
         Henzinger, Upadhyay and Upadhyay, A unifying framework for differentially private sums
         under continual observation; Avram (1988) and Parter (1986) on singular values.
     """
     last = worst_step(decay, horizon)
+    if every != 1:
+        why = "The view is read at every so many steps. Give 1 for each of them."
+        return _read_every(decay, last, integer("every", every, low=1, high=MOST_STEPS, why=why))
     if last is not None:
         if isinstance(decay, Exponential):
             return decay.scale * _geometric(decay.gap, last)
@@ -122,6 +130,58 @@ def lower_bound(decay: Decay, horizon: int | None = None) -> float:
             return _tap_mean(decay.taps)
         case _:
             return 1.0  # a step; a running sum has a last step
+
+
+def _read_every(decay: Decay, last: int | None, every: int) -> float:
+    """Return the bound for reading at t = every, 2 every, ...: that of g(0), g(every), ..."""
+    match decay:
+        case Running() | Window() if last is not None:
+            return _geometric(0.0, max(1, last // every))
+        case Window(steps=steps):
+            return _window(-(-steps // every))
+        case Exponential(scale=scale):
+            gap = float(_thinned(decay.poles[0], every)[0])
+            if last is not None:
+                return scale * _geometric(gap, max(1, last // every))
+            return scale * _exponential(gap)
+        case Polynomial():
+            gaps, weights = decay.poles
+            return _pole_mean(_thinned(gaps, every), weights)
+        case Custom():
+            return _thinned_taps(decay.taps, every)
+        case Difference():
+            return _change_every(decay, every)
+        case _:
+            return 1.0
+
+
+def _change_every(decay: Difference, every: int) -> float:
+    """The same of a difference, whose lag may fall between two readings."""
+    lag, aligned = decay.lag, decay.lag % every == 0
+    match decay.view:
+        case Step() | Custom():
+            return _thinned_taps(decay.taps, every)
+        case Window(steps=steps) if aligned:
+            return _window_change(-(-steps // every), lag // every)
+        case Window(steps=steps) if steps + lag <= _MOST_THINNED:
+            return _thinned_taps(decay.weights(steps + lag), every)
+        case Exponential() | Polynomial() as of if aligned:
+            gaps, weights = of.poles
+            return _pole_change(_thinned(gaps, every), weights, lag // every)
+        case _:
+            return float(decay.weights(1)[0])  # a release has the noise of its own step at least
+
+
+def _thinned(gaps: Float64, every: int) -> Float64:
+    """Return the gaps of every n-th weight."""
+    return np.asarray(-np.expm1(every * np.log1p(-gaps)))
+
+
+def _thinned_taps(taps: Float64, every: int) -> float:
+    """Return the bound of every n-th weight, from where their squares add up to most."""
+    energy = np.zeros(-(-len(taps) // every) * every)
+    energy[: len(taps)] = taps**2
+    return _tap_mean(taps[int(energy.reshape(-1, every).sum(axis=0).argmax()) :: every])
 
 
 def _geometric(gap: float, steps: int) -> float:

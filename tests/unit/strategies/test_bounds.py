@@ -163,3 +163,46 @@ def test_an_average_has_the_bound_of_its_total_times_its_first_weight():
         total, average = Exponential(half_life=99), Exponential(half_life=99, average=True)
         ratio = lower_bound(average, horizon) / lower_bound(total, horizon)
         assert ratio == pytest.approx(total.gap, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "decay",
+    [
+        Running(),
+        Window(12),
+        Window(13),
+        Window(3),
+        Step(),
+        Exponential(half_life=9),
+        Exponential(half_life=9, average=True),
+        Polynomial(1, reach=256),
+        Custom([0, 1, 2, -1, 3]),
+        Difference(Window(12), 12),
+        Difference(Window(12), 5),
+        Difference(Exponential(half_life=9), 8),
+        Difference(Exponential(half_life=9), 7),
+        Difference(Step(), 3),
+    ],
+    ids=lambda decay: decay.name,
+)
+@pytest.mark.parametrize("every", [2, 4, 5])
+def test_no_release_of_every_nth_step_has_less_noise(decay, every):
+    """The rows that are read, and the columns of one residue: a part of the matrix."""
+    steps = 120 * every
+    weights = decay.weights(steps)
+    best = 0.0
+    for first in range(every):
+        column = weights[first::every]
+        matrix = toeplitz(column, np.r_[column[0], np.zeros(len(column) - 1)])
+        best = max(best, np.linalg.svd(matrix, compute_uv=False).sum() / len(column))
+    bound = lower_bound(decay, steps, every)
+    assert bound <= best * 1.04  # an endless stream has a little more than 120 readings
+    assert bound <= lower_bound(decay, steps) * (1 + 1e-9)
+
+
+def test_a_day_read_once_a_day_needs_the_noise_of_one_step():
+    assert lower_bound(Window(24), every=24) == pytest.approx(1, rel=1e-9)
+    assert lower_bound(Window(168), every=24) == lower_bound(Window(7))
+    assert lower_bound(Running(), 8760, every=24) == lower_bound(Running(), 365)
+    change = lower_bound(Difference(Window(168), 168), every=168)
+    assert change == pytest.approx(4 / math.pi, rel=1e-4)

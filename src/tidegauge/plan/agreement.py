@@ -223,6 +223,8 @@ class Agreement:
             budget_weight=weight,
             max_per_step=most,
             totals=read.totals,
+            level=read.level,
+            band=read.band,
         )
 
     def _try(self, path: Path_, check: Callable[[], object], *, key: bool = False) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
     from tidegauge.privacy.unit import Contributions
     from tidegauge.strategies.custom import Custom
-    from tidegauge.strategies.decay import Exponential, Running, Step, Window
+    from tidegauge.strategies.decay import Difference, Exponential, Running, Step, Window
     from tidegauge.strategies.polynomial import Polynomial
 
 __version__ = "0.1.0"
@@ -43,6 +43,7 @@ __all__ = [
     "BudgetExceeded",
     "Contributions",
     "Custom",
+    "Difference",
     "Exponential",
     "Gauge",
     "GaussianDP",
@@ -80,7 +81,7 @@ _HOMES = {
     "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
     "privacy.unit": ("Contributions",),
     "strategies.custom": ("Custom",),
-    "strategies.decay": ("Exponential", "Running", "Step", "Window"),
+    "strategies.decay": ("Difference", "Exponential", "Running", "Step", "Window"),
     "strategies.polynomial": ("Polynomial",),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from twins.cases import ONE
 
 from tidegauge.privacy import unit
 from tidegauge.strategies.blocks import OpenBlocks
-from tidegauge.strategies.decay import Running, Window
+from tidegauge.strategies.decay import Difference, Running, Step, Window
 from tidegauge.strategies.strategy import Int64, Norm, State
 
 CASES = [
@@ -77,7 +77,20 @@ def test_planned_views_are_exact_sums_with_the_promised_noise(
         rows = strategy.decoder_matrix(view, steps) @ L * 0.5**strategy.lattice_bits
         gain = strategy.variance_gain(view, np.arange(1, steps + 1))
         np.testing.assert_array_equal(gain, (rows**2).sum(axis=1))
-    for view in (*strategy.views, Running(), Window(5), Window(40)):
+    changes = [
+        Difference(view, lag)
+        for view in strategy.views[:1]
+        for lag in (1, 7, 30)
+        if isinstance(view, Window)
+    ] + [Difference(Window(5), 3), Difference(Step(), 9)]
+    for view in changes:
+        np.testing.assert_array_equal(
+            strategy.decoder_matrix(view, steps) @ A, workload(view, steps)
+        )
+        rows = strategy.decoder_matrix(view, steps) @ L * 0.5**strategy.lattice_bits
+        gain = strategy.variance_gain(view, np.arange(1, steps + 1))
+        np.testing.assert_array_equal(gain, (rows**2).sum(axis=1))
+    for view in (*strategy.views, *changes, Running(), Window(5), Window(40)):
         gain = strategy.variance_gain(view, np.arange(1, steps + 1))
         for step in range(1, steps + 1):
             weights, counts = strategy.noise_terms(view, step)

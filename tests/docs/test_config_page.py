@@ -49,7 +49,10 @@ def published(tmp_path_factory):
 
 def test_the_example_of_the_page_runs(published):
     views = {path.name for path in (published / "public" / "releases").glob("*/*")}
-    assert {"step", "running", "window_2d", "window_1d_every_1d", "recent"} == views
+    change = "difference_1d_of_window_1d"
+    assert {"step", "running", "window_2d", "window_1d_every_1d", change, "recent"} == views
+    folder = published / "public" / "releases" / "visits"
+    assert all(any((view / "totals").glob("*.parquet")) for view in folder.iterdir())
     assert (published / "all.csv").stat().st_size > 0
 
 

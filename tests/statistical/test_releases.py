@@ -23,6 +23,13 @@ VIEWS = {
     "custom": tg.Custom((1.0, -0.5, 0.25)),
 }
 SHORT = {"step": tg.Step(), "window": tg.Window(3), "custom": tg.Custom((1.0, -0.5, 0.25))}
+CHANGES = {
+    "week on week": tg.Difference(tg.Window(7), 7),
+    "step on step": tg.Difference(tg.Step(), 2),
+    "trend": tg.Difference(tg.Exponential(half_life=4), 3),
+    "level": tg.Exponential(half_life=4, average=True),
+}
+LONG_CHANGES = {"window": tg.Window(100), "change": tg.Difference(tg.Window(100), 60)}
 LONG = {"running": tg.Running(), "window": tg.Window(100)}
 SETTINGS = {
     # the strategy that has to be planned, the views, what is asked
@@ -51,6 +58,9 @@ SETTINGS = {
         {"window": tg.Window(100)},
         {"epsilon": 1.0, "horizon": 400},
     ),
+    "gaussian, changes": (Blt, CHANGES, {"guarantee": tg.ZCDP(0.5)}),
+    "pure, changes": (Identity, CHANGES, {"epsilon": 1.0}),
+    "pure, changes of blocks": (OpenBlocks, LONG_CHANGES, {"epsilon": 1.0, "horizon": 400}),
     "pure, running": (OpenBlocks, {"running": tg.Running()}, {"epsilon": 1.0, "horizon": 1000}),
     "pure, completed blocks": (
         Blocks,

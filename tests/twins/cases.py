@@ -8,6 +8,7 @@ from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Ne
 from tidegauge.strategies.decay import (
     Custom,
     Decay,
+    Difference,
     Exponential,
     Polynomial,
     Running,
@@ -27,6 +28,15 @@ VIEWS: list[Decay] = [
     Exponential(half_life=3),
     Polynomial(0.5, reach=1024),
     Custom((0.5, 0.0, -2.0)),
+    Exponential(half_life=3, average=True),
+    Difference(Window(7), 7),
+    Difference(Window(7), 3),
+    Difference(Window(3), 10),
+    Difference(Step(), 5),
+    Difference(Exponential(half_life=30), 4),
+    Difference(Polynomial(1.5, reach=64), 6),
+    Difference(Custom((0.5, 0.0, -2.0)), 2),
+    Difference(Custom((0.5, 0.0, -2.0)), 9),
 ]
 
 

@@ -17,7 +17,7 @@ from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blt.fixed_point import rounding_error
 from tidegauge.strategies.blt.patterns import pattern_gain_squared
-from tidegauge.strategies.decay import Decay, Running, Window
+from tidegauge.strategies.decay import Decay, Difference, Running, Window
 from tidegauge.strategies.strategy import Norm, State, Strategy
 
 
@@ -137,6 +137,11 @@ class PythonBlt(Strategy):
 
 def filtered(view: Decay, y: list[float]) -> list[float]:
     """A view of a whole series of increments, in the order of operations that the views promise."""
+    if isinstance(view, Difference):
+        values = filtered(view.view, y)
+        return [
+            now - (values[t - view.lag] if t >= view.lag else 0.0) for t, now in enumerate(values)
+        ]
     if isinstance(view, Running):
         return _sums(y)
     if isinstance(view, Window):

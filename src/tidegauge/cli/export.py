@@ -43,7 +43,7 @@ _NONNEGATIVE: Final = "value_nonnegative"
     required=True,
     shell_complete=completion.views,
     help="A published view by its name, or any other as a config writes it: 14d, running, "
-    '"{half_life: 2d}", "{window: 7d, every: 7d}".',
+    '"{half_life: 2d}", "{window: 7d, every: 7d}", "{difference: 7d, of: 7d}".',
 )
 @click.option(
     "-o", "--output", default="-", type=click.Path(path_type=Path, allow_dash=True),
@@ -52,6 +52,7 @@ _NONNEGATIVE: Final = "value_nonnegative"
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="Default: by the ending, or a table."
 )
+@click.option("--totals", is_flag=True, help="Add the cell *, the sum of all; or as planned.")
 @with_intervals
 @click.option(
     "--nonnegative",
@@ -65,6 +66,7 @@ def export(
     view: str,
     output: Path,
     form: str | None,
+    totals: bool,
     level: float | None,
     band: str | None,
     nonnegative: bool,
@@ -81,7 +83,12 @@ def export(
         outside(public, output)
     folder = PublicFolder(public)
     opened = opened_view(folder, only_gauge(folder, gauge), view, level, band)
-    table = opened.table()
+    if totals and not opened.view.gauge.by:
+        raise click.UsageError(
+            f"Expected --totals for a gauge of cells, got it for {opened.view.gauge.name}, which "
+            "has none. There is nothing to add up. Leave it out."
+        )
+    table = opened.table(totals=totals or None)
     if nonnegative:
         import polars as pl
 

@@ -46,11 +46,14 @@ def _table(
     columns = [Column(name) for name in by]
     columns += [Column(view.name, right=True) for view in views]
     latest = [_latest(view) for view in views]
-    cells = folder.plan.gauge(gauge).cells
+    cells = views[0].cells
     rows = [
         [*cell, *(texts[number] for texts in latest)]
         for number, cell in enumerate(cells[:_MOST_ROWS])
     ]
+    if folder.plan.gauge(gauge).totals:
+        totals = [view.total() for view in views]
+        rows.append([*totals[0].cells[0], *(_latest(total)[0] for total in totals)])
     steps = len(views[0].grains)
     title = f"{gauge} up to {moment(folder.plan.clock, steps)}, with 95 % intervals (noise only)"
     terminal.table(title, columns, rows)
@@ -84,7 +87,8 @@ def _document(
             "complete": bool(view.complete[-1]),
         }
         for gauge, views in opened.items()
-        for view in views
+        for planned in views
+        for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
         if len(view.steps)
         for number, cell in enumerate(view.cells)
     ]

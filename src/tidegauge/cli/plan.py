@@ -220,13 +220,17 @@ def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     rows = [
         [
             gauge["name"],
-            view["name"],
-            *(significant(std) for std in view["noise_std"]),
-            significant(view["half_width"][-1]),
+            name,
+            *(significant(std) for std in noise["noise_std"]),
+            significant(noise["half_width"][-1]),
             f"{view['ratio']:.2f}",
         ]
         for gauge in gauges
         for view in gauge["views"]
+        for name, noise in [
+            (view["name"], view),
+            *([(f"{view['name']}, cell *", view["total"])] if "total" in view else []),
+        ]
     ]
     terminal.table("What will be published (standard deviations)", columns, rows)
     terminal.data("Ratio: worst noise over the lower bound of any factorization mechanism.\n")

@@ -88,7 +88,8 @@ def plot(
     panels = [
         panel
         for colour, view in enumerate(opened)
-        for panel in _panels(view, steps, colour, what[view.name] if len(opened) > 1 else "")
+        for part in ([view, view.total()] if view.view.gauge.totals else [view])
+        for panel in _panels(part, steps, colour, what[view.name] if len(opened) > 1 else "")
     ]
     if len(panels) > _MOST_PANELS:
         raise click.UsageError(
@@ -125,7 +126,7 @@ def _panels(opened: PublishedView, steps: Int64, colour: int, label: str) -> lis
 
     from tidegauge.plots import OKABE_ITO, Panel
 
-    value = opened.grains[steps - 1] * opened.view.grain
+    value = opened.view.of(opened.grains[steps - 1]) * opened.view.grain
     value[~opened.view.complete(steps)] = np.nan
     half = opened.view.half_width(steps)
     panels = []

@@ -77,7 +77,7 @@ def opened_view(
         folder: The folder.
         gauge: The gauge's name.
         view: The name of a published view, or a view as a config writes it: ``14d``,
-            ``{half_life: 2d}``, ``{window: 7d, every: 7d}``.
+            ``{half_life: 2d}``, ``{window: 7d, every: 7d}``, ``{difference: 7d, of: 7d}``.
         level: Of the intervals; None: the plan's.
         band: Of the intervals; None: the plan's.
     """

@@ -165,7 +165,7 @@ class PublishedView:
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
         """The cells, each a value for each of the ``by`` columns."""
-        return self.view.gauge.cells
+        return self.view.cells
 
     @cached_property
     def steps(self) -> Int64:
@@ -175,7 +175,7 @@ class PublishedView:
     @property
     def value(self) -> Float64:
         """Unbiased estimates, which may be negative; shape (published steps, cells)."""
-        return np.asarray(self.grains[self.steps - 1] * self.view.grain)
+        return np.asarray(self.view.of(self.grains[self.steps - 1]) * self.view.grain)
 
     @property
     def noise_std(self) -> Float64:
@@ -201,21 +201,42 @@ class PublishedView:
         """Return the same view under another name."""
         return replace(self, view=replace(self.view, name=name))
 
-    def table(self) -> pl.DataFrame:
-        """Return the releases with the columns of every release file."""
-        return self.view.table(0, self.grains)
+    def total(self) -> PublishedView:
+        """Return the sum of all cells as a view of the one cell ``*``, with its own noise_std.
+
+        It is there whether or not the plan publishes totals. With ``other: drop`` it is the sum of
+        the listed cells alone.
+        """
+        return replace(self, view=replace(self.view, total=True))
+
+    def table(self, *, totals: bool | None = None) -> pl.DataFrame:
+        """Return the releases with the columns of every release file.
+
+        Args:
+            totals: With the cell ``*`` after the others of each step; default: as the plan says.
+        """
+        if self.view.total or not (self.view.gauge.totals if totals is None else totals):
+            return self.view.table(0, self.grains)
+        import polars as pl
+        import polars.selectors as cs
+
+        both = [self.view.table(0, self.grains), self.total().table()]
+        texts = [table.with_columns(cs.enum().cast(pl.String)) for table in both]
+        return pl.concat(texts).sort("step", maintain_order=True)
 
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.
 
-        It is judged like a plan: at the horizon for a sum that keeps growing, else in the limit.
+        It is judged like a plan: at the horizon for a sum that keeps growing, else in the limit;
+        where it is read.
         """
-        return ratio_to_bound(self.view.gauge.mechanism, self.view.decay)
+        return ratio_to_bound(self.view.gauge.mechanism, self.view.decay, self.view.every)
 
     def ratio_if_planned(self) -> float:
         """Return what the ratio would be, had the gauge been designed for this view alone."""
         decay = self.view.decay
-        return ratio_to_bound(designed_for(self.view.gauge.mechanism, decay), decay)
+        best = designed_for(self.view.gauge.mechanism, decay)
+        return ratio_to_bound(best, decay, self.view.every)
 
 
 def _named(gauge: PlannedGauge, view: str | Decay, step_us: int | None) -> tuple[str, Decay]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tidegauge.engine.documents import documents, spends_in, unit_sentence
 from tidegauge.engine.files import folder, put, safe_name, writing
-from tidegauge.engine.releases import Published, published_views
+from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
@@ -147,7 +147,7 @@ class Publisher:
         put(self.path / "plan.json", self._plan.canonical())
         for gauge in self._plan.gauges:
             folder(self._measurements(gauge.name))
-            for view in self._views[gauge.name]:
+            for view in self._files(gauge.name):
                 folder(self._releases(view))
 
     def resume(self, store: Store) -> int:
@@ -177,7 +177,8 @@ class Publisher:
             decoded = self._decode(gauge.name, block)
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
-                    self._put_releases(view, first, values)
+                    for part in view.parts:
+                        self._put_releases(part, first, values)
         for gauge in self._plan.gauges:
             self._put_measurement(gauge.name, blocks[gauge.name])
 
@@ -222,7 +223,7 @@ class Publisher:
         for gauge in self._plan.gauges:
             there = _names(self._measurements(gauge.name))
             missing |= {first for first, _ in spans if block_name(first) not in there}
-            for view in self._views[gauge.name]:
+            for view in self._files(gauge.name):
                 there = _names(self._releases(view))
                 missing |= {
                     first
@@ -234,8 +235,13 @@ class Publisher:
     def _measurements(self, gauge: str) -> Path:
         return self.path / "measurements" / safe_name(gauge)
 
+    def _files(self, gauge: str) -> list[Published]:
+        """What has files of its own: every view, and the sums of all cells beside it."""
+        return [part for view in self._views[gauge] for part in view.parts]
+
     def _releases(self, view: Published) -> Path:
-        return self.path / "releases" / safe_name(view.gauge.name) / safe_name(view.name)
+        path = self.path / "releases" / safe_name(view.gauge.name) / safe_name(view.name)
+        return path / TOTALS if view.total else path
 
     def _put_releases(self, view: Published, first: int, values: Float64) -> None:
         table = view.table(first, values)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegauge.plan.parts import ALL_CELLS
 from tidegauge.plan.plan import Clock, PlannedGauge
-from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.decay import Decay, full_after
 from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Published", "published_views"]
+__all__ = ["TOTALS", "Published", "published_views"]
+
+TOTALS = "totals"
+"""The folder, inside a view's, of the sums of all cells: asked later, they change no file."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Published:
         name: The view's name.
         decay: Its decay.
         every: It is read at every so many steps, at the ends of aligned stretches.
+        total: It is of one cell, ``*``: the sum of all.
     """
 
     clock: Clock
@@ -35,6 +40,22 @@ class Published:
     name: str
     decay: Decay
     every: int = 1
+    total: bool = False
+
+    @property
+    def parts(self) -> tuple[Published, ...]:
+        """What is published of the view: itself and, if the plan says so, the sum of all cells."""
+        return (self, replace(self, total=True)) if self.gauge.totals else (self,)
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """The cells, each a value for each of the ``by`` columns."""
+        return ((ALL_CELLS,) * len(self.gauge.by),) if self.total else self.gauge.cells
+
+    @property
+    def summed(self) -> int:
+        """How many measured cells each published one adds up."""
+        return len(self.gauge.cells) if self.total else 1
 
     def steps(self, first: int, steps: int) -> Int64:
         """Return which of the steps are published, counted from 1: public, whatever was measured.
@@ -49,8 +70,7 @@ class Published:
 
     def complete(self, numbers: Int64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return for each step (from 1) whether the view has seen all that it weighs."""
-        full = self.decay.steps if isinstance(self.decay, Window) else 1
-        return np.asarray(numbers >= full)
+        return np.asarray(numbers >= full_after(self.decay))
 
     @cached_property
     def grain(self) -> float:
@@ -59,11 +79,15 @@ class Published:
 
     def noise_std(self, numbers: Int64) -> Float64:
         """Return the noise's standard deviation at each step (from 1), in the column's units."""
-        return self.gauge.mechanism.noise_std(self.decay, numbers) * self.grain
+        return self.gauge.mechanism.noise_std(self.decay, numbers, self.summed) * self.grain
 
     def half_width(self, numbers: Int64) -> Float64:
         """Return half the interval's width at each step (from 1), in the column's units."""
-        return self.gauge.mechanism.half_width(self.decay, numbers) * self.grain
+        return self.gauge.mechanism.half_width(self.decay, numbers, self.summed) * self.grain
+
+    def of(self, values: Float64) -> Float64:
+        """Return values of all measured cells, shape (steps, cells), for the published ones."""
+        return values.sum(axis=1, keepdims=True) if self.total else values
 
     def table(self, first: int, values: Float64) -> pl.DataFrame:
         """Return the releases of a block: one row a published step and cell, step by step.
@@ -75,8 +99,8 @@ class Published:
         import polars as pl
 
         numbers = self.steps(first, len(values))
-        cells = len(self.gauge.cells)
-        shown = values[numbers - 1 - first].reshape(-1) * self.grain
+        cells = len(self.cells)
+        shown = self.of(values[numbers - 1 - first]).reshape(-1) * self.grain
         half = np.repeat(self.half_width(numbers), cells)
         rows = len(shown)
         columns = [
@@ -100,10 +124,10 @@ class Published:
         """One column for each of the ``by`` columns, under its own name."""
         import polars as pl
 
-        order = np.tile(np.arange(len(self.gauge.cells)), steps)
+        order = np.tile(np.arange(len(self.cells)), steps)
         columns = []
         for position, (name, _) in enumerate(self.gauge.by):
-            values = [cell[position] for cell in self.gauge.cells]
+            values = [cell[position] for cell in self.cells]
             kind = pl.Enum(list(dict.fromkeys(values)))
             columns.append(pl.Series(name, values, dtype=kind).gather(order))
         return columns

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from tidegauge.engine.files import folder, put_by, safe_name
+from tidegauge.engine.releases import TOTALS
 from tidegauge.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -80,10 +81,11 @@ def _all_releases(public: Path, plan: Plan, views: Sequence[str] | None) -> pl.L
     frames = []
     for gauge in plan.gauges:
         for view, _ in gauge.views:
-            files = public / "releases" / safe_name(gauge.name) / safe_name(view)
-            if _wanted(views, view) and any(files.glob("*.parquet")):
-                frame = pl.scan_parquet(files / "*.parquet")
-                frames.append(frame.with_columns(cs.enum().cast(pl.String)))
+            own = public / "releases" / safe_name(gauge.name) / safe_name(view)
+            for files in (own, own / TOTALS) if gauge.totals else (own,):
+                if _wanted(views, view) and any(files.glob("*.parquet")):
+                    frame = pl.scan_parquet(files / "*.parquet")
+                    frames.append(frame.with_columns(cs.enum().cast(pl.String)))
     return pl.concat(frames, how="diagonal") if frames else None
 
 

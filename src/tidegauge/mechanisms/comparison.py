@@ -17,13 +17,18 @@ __all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std"]
 
 
 @lru_cache(maxsize=4096)
-def bound_of(decay: Decay, horizon: int | None, end: int | None) -> float:
+def bound_of(decay: Decay, horizon: int | None, end: int | None, every: int = 1) -> float:
     """Return the lower bound that a view is judged against, for one grain at mu = 1."""
-    return lower_bound(decay, horizon or UNKNOWN_HORIZON, end)
+    return lower_bound(decay, horizon or UNKNOWN_HORIZON, end, every)
 
 
 def least_std(
-    decay: Decay, horizon: int | None, end: int | None, cost: Cost, neighbors: Neighbors
+    decay: Decay,
+    horizon: int | None,
+    end: int | None,
+    cost: Cost,
+    neighbors: Neighbors,
+    every: int = 1,
 ) -> float:
     r"""Return the least std, at a view's worst step, of any factorization mechanism; in grains.
 
@@ -41,7 +46,7 @@ def least_std(
     else:
         rate = float(cost.epsilon / (events * neighbors.event_l1))
         least = math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
-    return bound_of(decay, horizon, end) * least
+    return bound_of(decay, horizon, end, every) * least
 
 
 @final

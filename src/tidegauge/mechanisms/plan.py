@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,17 @@ from tidegauge.privacy.statement import fact_of, privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
-from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Decay,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+    full_after,
+)
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
@@ -86,7 +97,7 @@ class GaugePlan:
     end: int | None
     level: float = 0.95
     band: Band = "pointwise"
-    _chunks: dict[tuple[str, Decay, int], Float64] = field(
+    _chunks: dict[tuple[str, Decay, int, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
 
@@ -118,17 +129,15 @@ class GaugePlan:
 
     def full_after(self, view: str) -> int:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
-        decay = self.decay(view)
-        if isinstance(decay, Window):
-            return decay.steps
-        return len(decay.taps) if isinstance(decay, Step | Custom) else 1
+        return full_after(self.decay(view))
 
-    def noise_std(self, view: str | Decay, steps: ArrayLike) -> Float64:
+    def noise_std(self, view: str | Decay, steps: ArrayLike, summed: int = 1) -> Float64:
         """Return the standard deviation of a view's noise at each of ``steps``.
 
         Args:
             view: A view's name, or any decay.
             steps: Step numbers, counted from 1; shape (n,).
+            summed: How many cells are added up; their noises are independent.
 
         Returns:
             float64 of shape (n,), in grains; of the implemented noise, exact up to rounding.
@@ -136,14 +145,15 @@ class GaugePlan:
         Raises:
             InvalidParameter: No such view, or a step that cannot be released.
         """
-        return self._by_step("std", self.decay(view), steps)
+        return self._by_step("std", self.decay(view), steps) * sqrt(summed)
 
-    def half_width(self, view: str | Decay, steps: ArrayLike) -> Float64:
+    def half_width(self, view: str | Decay, steps: ArrayLike, summed: int = 1) -> Float64:
         """Return half the width of the interval at each of ``steps``, in grains; shape (n,).
 
-        Pointwise or simultaneous, as :mod:`tidegauge.mechanisms.intervals` says.
+        Pointwise or simultaneous, as :mod:`tidegauge.mechanisms.intervals` says. Arguments are
+        those of :meth:`noise_std`.
         """
-        return self._by_step("half", self.decay(view), steps)
+        return self._by_step("half", self.decay(view), steps, summed)
 
     def with_intervals(self, level: float | None = None, band: str | None = None) -> GaugePlan:
         """Return this plan with other intervals; values, noise and cost are the same.
@@ -161,7 +171,7 @@ class GaugePlan:
             band=self.band if band is None else band_of(band),
         )
 
-    def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:
+    def _by_step(self, what: str, decay: Decay, steps: ArrayLike, summed: int = 1) -> Float64:
         """Look numbers up in chunks of steps, so that a live step costs no formula."""
         given = np.atleast_1d(np.asarray(steps))
         last = self.last_step or MOST_STEPS
@@ -179,24 +189,28 @@ class GaugePlan:
         result = np.empty(len(wanted))
         chunks = (wanted - 1) // _CHUNK
         for chunk in np.unique(chunks):
-            key = (what, decay, int(chunk))
+            key = (what, decay, summed, int(chunk))
             if key not in self._chunks:
                 if len(self._chunks) >= _KEPT:
                     self._chunks.clear()
-                self._chunks[key] = self._chunk(what, decay, int(chunk))
+                self._chunks[key] = self._chunk(what, decay, summed, int(chunk))
             inside = chunks == chunk
             result[inside] = self._chunks[key][(wanted[inside] - 1) % _CHUNK]
         return result
 
-    def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
+    def _chunk(self, what: str, decay: Decay, summed: int, chunk: int) -> Float64:
         steps = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1)
         std = np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         if what == "std":
             return std
+        std *= sqrt(summed)
         tail = tails(self.level, self.band, steps, self.last_step)
         if isinstance(self.law, RoundedGaussian):
             return gaussian_half_width(std, tail)
-        growing, found = bool((np.diff(std) >= 0).all()), dict[tuple[bytes, bytes, float], float]()
+        # in differences of blocks, draws come and go: a wider law need not contain the other
+        change = isinstance(decay, Difference) and isinstance(self.strategy, Blocks | OpenBlocks)
+        growing = not change and bool((np.diff(std) >= 0).all())
+        found = dict[tuple[bytes, bytes, float], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
             # a sum of more draws spreads wider (Anderson), and tails never grow: the width of a
@@ -206,7 +220,8 @@ class GaugePlan:
                 key = (weights.tobytes(), counts.tobytes(), float(tail[i]))
                 if key not in found:
                     scale = float(self.law.scale)
-                    found[key] = laplace_half_width(scale, weights, counts, float(tail[i]))
+                    total = counts * summed
+                    found[key] = laplace_half_width(scale, weights, total, float(tail[i]))
                 used, width = i, found[key]
             result[i] = width
         return result
@@ -369,7 +384,7 @@ def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:
     for item in items:
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
             raise _unpaid("each view as a name and a decay", shown(item))
-    kinds = (Step, Running, Window, Exponential, Polynomial, Custom)
+    kinds = (Step, Running, Window, Exponential, Polynomial, Custom, Difference)
     views = tuple((name, read_as(decay, *kinds)) for name, decay in items)
     if len(dict(views)) < len(views):
         raise _unpaid("each view once", "one twice")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.checks import shown
+from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan
 
@@ -32,6 +32,8 @@ class Release:
             (steps, cells) for a block; without the cell axis for a scalar gauge or one cell.
         names: The names of the cells; None where they have none.
         block: Whether ``value`` has an axis of steps.
+        summed: How many cells each value adds up.
+        stride: How many steps the values of a block are apart.
 
     Examples:
         >>> import tidegauge as tg
@@ -47,6 +49,8 @@ class Release:
     value: Array = field(repr=False)
     names: tuple[str, ...] | None = field(default=None, repr=False)
     block: bool = field(default=False, repr=False)
+    summed: int = field(default=1, repr=False)
+    stride: int = field(default=1, repr=False)
 
     @classmethod
     def _of(cls, fields: dict[str, Any]) -> Release:
@@ -58,7 +62,8 @@ class Release:
     @property
     def steps(self) -> Array:
         """The step numbers, counted from 1; shape (steps,)."""
-        return np.arange(self.first_step, self.first_step + (len(self.value) if self.block else 1))
+        count = len(self.value) if self.block else 1
+        return self.first_step + self.stride * np.arange(count)
 
     @property
     def level(self) -> float:
@@ -73,12 +78,12 @@ class Release:
     @property
     def noise_std(self) -> Array:
         """Standard deviation of the noise, in the shape of ``value``."""
-        return self._shaped(self.plan.noise_std(self.view, self.steps))
+        return self._shaped(self.plan.noise_std(self.view, self.steps, self.summed))
 
     @property
     def half_width(self) -> Array:
         """Half the width of the interval, in the shape of ``value``."""
-        return self._shaped(self.plan.half_width(self.view, self.steps))
+        return self._shaped(self.plan.half_width(self.view, self.steps, self.summed))
 
     @property
     def lower(self) -> Array:
@@ -117,6 +122,56 @@ class Release:
                 f"it. Known here: {shown(known)}."
             )
         return replace(self, value=self.value[..., cell], names=None)
+
+    def every(self, steps: int) -> Release:
+        """Return the values at every so many steps, counted from the first of the stream.
+
+        A window of that length is then read once for each stretch, like the days of a calendar.
+
+        Raises:
+            InvalidParameter: Not a number of steps, or the release is of one step alone.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Window(7)], epsilon=1, unit="event", keep=True)
+            >>> _ = gauge.update_many(range(20))
+            >>> gauge.view(tg.Window(7)).every(7).steps
+            array([ 7, 14])
+        """
+        why = "The view is read at every so many steps. Give the length of the window."
+        steps = integer("steps", steps, low=1, high=1 << 40, why=why)
+        if not self.block or self.stride != 1:
+            raise InvalidParameter(
+                "Expected a release of each step of a block, got another. Steps between are not "
+                "there. Ask a release of update_many, or of view."
+            )
+        offset = -self.first_step % steps
+        first = self.first_step + offset
+        return replace(self, value=self.value[offset::steps], first_step=first, stride=steps)
+
+    def total(self) -> Release:
+        """Return the sum of all cells, without the cell axis, with an error of its own.
+
+        The noises of cells are independent: its noise_std is the root of their number times that
+        of one cell. A gauge without cells has a smaller one at the same cost.
+
+        Raises:
+            InvalidParameter: The release has no cells.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=4)
+            >>> release = gauge.update([1, 2, 3, 4])["step"]
+            >>> release.total().noise_std == 2 * release.noise_std[0]
+            np.True_
+        """
+        if self.value.ndim == self.block:
+            raise InvalidParameter(
+                "Expected a release of several cells, got one without cells. There is nothing to "
+                "add up. Take its value as it is."
+            )
+        summed = self.summed * self.value.shape[-1]
+        return replace(self, value=self.value.sum(axis=-1), names=None, summed=summed)
 
     def columns(self) -> dict[str, Array]:
         """Return the release as columns of equal length, one row a step and cell: a data frame.

@@ -21,7 +21,15 @@ from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, relation_of
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 
@@ -170,16 +178,23 @@ class _Form:
 
 
 def _exponential(decay: Exponential) -> dict[str, Any]:
+    average = {"average": True} if decay.average else {}  # a total says nothing of it
     if decay.half_life is not None:
-        return {"half_life": _decimal(decay.half_life)}
+        return {"half_life": _decimal(decay.half_life), **average}
     assert decay.factor is not None
-    return {"factor": _decimal(decay.factor)}
+    return {"factor": _decimal(decay.factor), **average}
 
 
 def _read_exponential(reader: Reader) -> Exponential:
+    average = "average" in reader.names and reader.flag("average")
     if "half_life" in reader.names:
-        return Exponential(half_life=reader.fraction("half_life"))
-    return Exponential(factor=reader.fraction("factor"))
+        return Exponential(half_life=reader.fraction("half_life"), average=average)
+    return Exponential(factor=reader.fraction("factor"), average=average)
+
+
+def _read_difference(reader: Reader) -> Difference:
+    view = read_as(reader.take("view"), Step, Window, Exponential, Polynomial, Custom)
+    return Difference(view, reader.integer("lag"))
 
 
 def _nothing(_: Any) -> dict[str, Any]:
@@ -261,6 +276,7 @@ _FORMS: dict[type, _Form] = {
         lambda d: {"values": [_decimal(value) for value in d.values]},
         lambda r: Custom(tuple(float(fraction_of(text)) for text in r.items("values"))),
     ),
+    Difference: _Form(lambda d: {"view": plain(d.view), "lag": d.lag}, _read_difference),
     Identity: _Form(
         lambda s: {"lattice_bits": s.lattice_bits}, lambda r: Identity(r.integer("lattice_bits"))
     ),

@@ -27,7 +27,8 @@ from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies import dense
 from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels
 from tidegauge.strategies.blt import Blt, Comb, Fit, NormalisedBlt, fit, fit_normalised, normalised
-from tidegauge.strategies.bounds import UNKNOWN_HORIZON
+from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Running, Step
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.identity import Identity
@@ -111,10 +112,20 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
     """The fit, with a comb if that pays and its memory fits; then, if there is one, without."""
     longest = min(_LONGEST_LAG, _COMB_MEMORY // (16 * request.neighbors.cells))
-    found = _fitted(decays, request.horizon, _importance(request), longest)
+    in_sight = decays if request.horizon is not None else _in_sight(decays)
+    found = _fitted(in_sight, request.horizon, _importance(request), longest)
     yield found
     if found.comb is not None:
-        yield _fitted(decays, request.horizon, _importance(request), 0)
+        yield _fitted(in_sight, request.horizon, _importance(request), 0)
+
+
+def _in_sight(decays: tuple[Decay, ...]) -> tuple[Decay, ...]:
+    """Take a memory beyond every horizon that is designed for as what it is there: endless.
+
+    Fitted as it is, it would need gaps so small that their rounding could not be paid for.
+    """
+    longest = SPREAD_OF_HORIZONS[-1]
+    return tuple(Running() if worst_step(decay, longest) else decay for decay in decays)
 
 
 @lru_cache(maxsize=64)

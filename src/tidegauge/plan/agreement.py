@@ -14,7 +14,7 @@ from tidegauge.plan.complaints import value_at
 from tidegauge.plan.declared import Config, GaugeConfig
 from tidegauge.plan.document import Document, Path_
 from tidegauge.plan.known_values import distinct, values_of_file
-from tidegauge.plan.parts import Clock, IdUnit, TimeColumn, count_cells
+from tidegauge.plan.parts import ALL_CELLS, Clock, IdUnit, TimeColumn, count_cells
 from tidegauge.plan.problems import did_you_mean
 from tidegauge.plan.settings import Settings, Sink
 from tidegauge.plan.sources import kind_of, unknown_kind
@@ -222,6 +222,7 @@ class Agreement:
             anticipate=tuple(self._anticipated(path, read)),
             budget_weight=weight,
             max_per_step=most,
+            totals=read.totals,
             level=read.level,
             band=read.band,
         )
@@ -281,7 +282,7 @@ class Agreement:
     def _by(self, path: Path_, read: form.GaugeForm) -> Any:
         """The known values of every ``by`` column."""
         before = len(self._document.problems)
-        crossed = []
+        crossed: list[tuple[str, tuple[str, ...]]] = []
         by: dict[str, Any] = dict(read.by)  # lists and files
         for column, given in by.items():
             place: Path_ = (*path, "by", column)
@@ -306,6 +307,8 @@ class Agreement:
                     f"{read.other!r}. Two cells would have one name. Write other: REST, or drop.",
                 )
             crossed.append((column, tuple(values)))
+        if read.totals:
+            self._totals(path, read, crossed)
         if "other" in read.model_fields_set and not read.by:
             self._refuse(
                 (*path, "other"),
@@ -318,6 +321,27 @@ class Agreement:
         other = None if read.other == "drop" else read.other
         self._try((*path, "by"), lambda: count_cells(crossed, other if crossed else None), key=True)
         return tuple(crossed)
+
+    def _totals(
+        self, path: Path_, read: form.GaugeForm, crossed: list[tuple[str, tuple[str, ...]]]
+    ) -> None:
+        """Refuse a sum over cells that there are not, or beside a cell of its name."""
+        if not read.by:
+            self._refuse(
+                (*path, "totals"),
+                "Expected totals beside by, got it alone. Without cells there is nothing to add "
+                "up. Remove it.",
+                key=True,
+            )
+        rest = "" if read.other == "drop" else read.other
+        for column, values in crossed:
+            if ALL_CELLS in (*values, rest):
+                self._refuse(
+                    (*path, "totals"),
+                    f"Expected totals beside values of {column} other than {ALL_CELLS}, got that. "
+                    "The sum of all cells has this name. Remove totals, or rename the value.",
+                    key=True,
+                )
 
     def _views(self, path: Path_, given: list[Any]) -> tuple[form.View, ...]:
         views: list[form.View] = list(given)

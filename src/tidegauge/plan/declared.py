@@ -37,6 +37,7 @@ class GaugeConfig:
     anticipate: tuple[View, ...]
     budget_weight: Fraction
     max_per_step: int
+    totals: bool
     level: float
     band: Band
 

@@ -249,12 +249,14 @@ def simple_decay(value: Scalar, step_us: int | None) -> tuple[str, Decay]:
     return f"window_{value}", Window(length(value, step_us))
 
 
-def decay_of(kind: str, value: Scalar, step_us: int | None, horizon: int | None) -> Decay:
+def decay_of(
+    kind: str, value: Scalar, step_us: int | None, horizon: int | None, average: bool = False
+) -> Decay:
     """Return the decay of a view that is written with its kind."""
     kinds: dict[str, Callable[[], Decay]] = {
         "window": lambda: Window(length(value, step_us)),
-        "half_life": lambda: Exponential(half_life=lasting(value, step_us)),
-        "factor": lambda: Exponential(factor=amount(value)),
+        "half_life": lambda: Exponential(half_life=lasting(value, step_us), average=average),
+        "factor": lambda: Exponential(factor=amount(value), average=average),
         "polynomial": lambda: Polynomial(float(amount(value)), horizon or 1 << 20),
     }
     return kinds[kind]()

@@ -28,7 +28,7 @@ from tidegauge.mechanisms.intervals import BANDS, Band, level_of
 from tidegauge.plan import fields
 from tidegauge.plan.document import Scalar
 from tidegauge.plan.where import PredicateError, checked
-from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.decay import Custom, Decay, Difference, Running
 
 __all__ = ["ConfigForm", "Context", "FileForm", "GaugeForm", "IdForm", "View"]
 
@@ -262,6 +262,14 @@ class ViewForm(_Strict):
     half_life: Annotated[Scalar | None, _scalar(lambda value: value, str | float)] = None
     factor: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
     polynomial: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
+    custom: list[Number] | None = Field(None, description="Weights, newest step first")
+    average: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
+        default=False, description="Weights of a half-life or factor that sum to 1"
+    )
+    difference: Annotated[Scalar | None, _scalar(lambda value: value, str | int)] = Field(
+        None, description="Minus the same so much earlier; beside it stands of"
+    )
+    of: AnyView | None = Field(None, description="The view that a difference is of")
     every: Annotated[int | None, _scalar(fields.length, str | int, steps=True)] = Field(
         None, description="Published at every such step only, counted from the start"
     )
@@ -274,27 +282,57 @@ def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInf
         if isinstance(value, Scalar):
             return View(*fields.simple_decay(value, context.step_us))
         form = handler(value)
-        given = [
-            (kind, getattr(form, kind))
-            for kind in ("window", "half_life", "factor", "polynomial")
-            if getattr(form, kind) is not None
-        ]
-        if len(given) != 1:
-            raise refusal(
-                f"Expected one of window, half_life, factor and polynomial, got {len(given)}. "
-                "Each is a view of its own. Write one."
-            )
-        kind, length = given[0]
-        decay = fields.decay_of(kind, length, context.step_us, context.horizon)
+        name, decay = _named_decay(form, context)
     except TidegaugeError as error:
         raise refusal(str(error)) from None
-    name = f"{kind}_{length}"
     if form.every is not None:
         name += f"_every_{value['every']}"
     return View(name, decay, form.every or 1)
 
 
+def _named_decay(form: ViewForm, context: Context) -> tuple[str, Decay]:
+    """Return the default name and the decay of a view that is written as a mapping."""
+    given = [kind for kind in _KINDS if getattr(form, kind) is not None]
+    if len(given) != 1:
+        raise refusal(
+            f"Expected one of {', '.join(_KINDS[:-1])} and {_KINDS[-1]}, got {len(given)}. "
+            "Each is a view of its own. Write one."
+        )
+    kind = given[0]
+    if form.average and kind not in ("half_life", "factor"):
+        raise refusal(
+            f"Expected average beside half_life or factor, got it beside {kind}. Only their "
+            "weights are made to sum to 1. Remove it."
+        )
+    if (form.of is not None) != (kind == "difference"):
+        raise refusal(
+            f"Expected difference and of together, got {kind} {'with' if form.of else 'without'} "
+            "of. A difference is of a view. Write {difference: 7d, of: 7d}."
+        )
+    if form.custom is not None:
+        return f"custom_{len(form.custom)}", Custom(tuple(float(w) for w in form.custom))
+    written = getattr(form, kind)
+    if form.of is None:
+        decay = fields.decay_of(kind, written, context.step_us, context.horizon, form.average)
+        return f"{kind}_{written}{'_average' * form.average}", decay
+    of: Any = form.of  # a View: its form was read already
+    if isinstance(of.decay, Running):
+        raise refusal(
+            "Expected a difference of another view, got one of running. How much a running sum has "
+            f"grown is a window. Write {written}."
+        )
+    if of.every != 1:
+        raise refusal(
+            "Expected every beside difference, got it inside of. The earlier value is so far back "
+            "whenever the later one is read. Move it out."
+        )
+    change = Difference(of.decay, fields.length(written, context.step_us))
+    return f"difference_{written}_of_{of.name}", change
+
+
+_KINDS = ("window", "half_life", "factor", "polynomial", "custom", "difference")
 AnyView = Annotated[ViewForm, WrapValidator(_view, json_schema_input_type=str | int | ViewForm)]
+ViewForm.model_rebuild()  # a difference is of a view
 _NAMED_VIEWS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, AnyView])
 _VALUES: TypeAdapter[list[str]] = TypeAdapter(list[Annotated[str, _scalar(fields.cell_value, str)]])
 
@@ -324,6 +362,9 @@ class GaugeForm(_Strict):
         Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],
     ] = Field(default_factory=dict, description="Known values; several columns cross")
     other: Text = Field("other", description="Name of the cell for the rest; drop leaves it out")
+    totals: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
+        default=False, description="Publish the sum of all cells as well, as the cell *"
+    )
     views: Annotated[
         list[AnyView],
         WrapValidator(_views, json_schema_input_type=list[AnyView] | dict[str, AnyView]),

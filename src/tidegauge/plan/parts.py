@@ -15,6 +15,7 @@ from tidegauge.privacy.unit import NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay
 
 __all__ = [
+    "ALL_CELLS",
     "MOST_CELLS",
     "Clock",
     "IdUnit",
@@ -23,6 +24,9 @@ __all__ = [
     "count_cells",
     "neighbors_of",
 ]
+
+ALL_CELLS = "*"
+"""Stands in the place of each ``by`` value in the sum of all cells."""
 
 MOST_CELLS = 1 << 20
 """Most cells of one gauge: with a thousand steps that is 8 GB of exact totals."""
@@ -93,6 +97,7 @@ class PlannedGauge:
         anticipate: Decays that the accuracy is designed for as well, not published.
         budget_weight: Its part in the split of the budget.
         mechanism: Strategy, noise and cost, with all their numbers.
+        totals: Whether the sum of all cells is published as well, as the cell ``*``.
     """
 
     name: str
@@ -109,6 +114,7 @@ class PlannedGauge:
     anticipate: tuple[Decay, ...]
     budget_weight: Fraction
     mechanism: GaugePlan
+    totals: bool = False
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:

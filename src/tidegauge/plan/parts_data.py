@@ -9,7 +9,7 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain
-from tidegauge.plan.parts import Clock, IdUnit, PlannedGauge, TimeColumn, count_cells
+from tidegauge.plan.parts import ALL_CELLS, Clock, IdUnit, PlannedGauge, TimeColumn, count_cells
 from tidegauge.strategies.decay import Decay
 
 __all__ = [
@@ -29,8 +29,8 @@ _LIFETIME = "lifetime"
 
 
 def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
-    """Return a gauge as plain data."""
-    return {
+    """Return a gauge as plain data; of totals it speaks only where they are published."""
+    data = {
         "name": gauge.name,
         "kind": gauge.kind,
         "column": gauge.column,
@@ -46,6 +46,7 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         "budget_weight": fraction_text(gauge.budget_weight),
         "mechanism": gauge.mechanism.stored(),
     }
+    return {**data, "totals": True} if gauge.totals else data
 
 
 def clock_of(reader: Reader) -> Clock:
@@ -108,6 +109,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         anticipate=_anticipated(reader.items("anticipate")),
         budget_weight=reader.fraction("budget_weight"),
         mechanism=GaugePlan.restore(reader.take("mechanism")),
+        totals="totals" in reader.names and reader.flag("totals"),
     )
     reader.done()
     every.done()
@@ -128,6 +130,8 @@ def _check_gauge(gauge: PlannedGauge) -> None:
         repeated = len(set(values + rest)) < len(values + rest)
         if repeated or not values or column in dict(gauge.by[:i]):
             raise changed("by columns and values, each once", "one twice, or none")
+    if gauge.totals and (not gauge.by or any(ALL_CELLS in cell for cell in gauge.cells)):
+        raise changed("totals over cells that have other names", "no cells, or one named *")
     count_cells(gauge.by, gauge.other)
 
 

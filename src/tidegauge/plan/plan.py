@@ -96,6 +96,7 @@ class Plan:
         data = _plan_data(self)
         for gauge in data["gauges"]:
             del gauge["views"], gauge["every"], gauge["anticipate"]
+            gauge.pop("totals", None)
             for name in ("views", "level", "band"):
                 del gauge["mechanism"][name]
         del data["about"], data["versions"]
@@ -113,6 +114,7 @@ class Plan:
             gauge["max_per_step"] = gauge["mechanism"]["max_per_step"]
             gauge["horizon"] = gauge["mechanism"]["horizon"]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
+            gauge.pop("totals", None)
         del data["about"], data["versions"]
         return digest(canonical_bytes(data))
 
@@ -136,6 +138,7 @@ class Plan:
                 mine,
                 views=theirs.views,
                 every=theirs.every,
+                totals=theirs.totals,
                 mechanism=replace(
                     mine.mechanism,
                     views=theirs.views,

@@ -91,6 +91,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         anticipate=tuple(dict.fromkeys(view.decay for view in gauge.anticipate)),
         budget_weight=gauge.budget_weight,
         mechanism=mechanism,
+        totals=gauge.totals,
     )
 
 

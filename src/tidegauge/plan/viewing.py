@@ -19,7 +19,8 @@ def view_of(text: str, step_us: int | None, horizon: int | None = None) -> View:
     """Return the view that a text declares, as a config's ``views:`` would.
 
     Args:
-        text: Such as ``14d``, ``running``, ``{half_life: 2d}`` or ``{window: 7d, every: 7d}``.
+        text: Such as ``14d``, ``running``, ``{half_life: 2d}``, ``{window: 7d, every: 7d}`` or
+            ``{difference: 7d, of: 7d}``.
         step_us: Length of a step in microseconds; None: each record is a step.
         horizon: Steps that polynomial views have to reach; None: unknown.
 

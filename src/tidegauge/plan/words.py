@@ -6,14 +6,27 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from tidegauge.mechanisms.comparison import least_std
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.plan.durations import UNITS, written
 from tidegauge.plan.plan import Plan, PlannedGauge
 from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table, mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
-from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Decay,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
+from tidegauge.strategies.strategy import Strategy
 
 __all__ = [
     "budget_share",
@@ -28,6 +41,7 @@ __all__ = [
 ]
 
 _DELTA = Fraction(1, 10**9)
+_MOST_READ = 1 << 16  # readings that are looked at, one by one
 _NAMES = {
     "w": "week",
     "d": "day",
@@ -43,9 +57,9 @@ def described(plan: Plan) -> dict[str, Any]:
     """Return what ``tidegauge plan`` tells, as plain data.
 
     Numbers are in the units of each gauge; steps count from 1. ``half_width`` is half of the
-    interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone. ``ratio``
-    compares the noise of the worst step with the least that any factorization mechanism could
-    have at equal privacy.
+    interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone; ``total`` has
+    both for the sum of all cells, where it is published. ``ratio`` compares the noise of the worst
+    step with the least that any factorization mechanism could have at equal privacy.
 
     Cost: no data; 0.1 to 1 s.
     """
@@ -89,17 +103,23 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
     whole = max(1, last // every)
     steps = [min(every * place, last) for place in (1, (whole + 1) // 2, whole)]
     grain = float(gauge.round_to)
-    std = [float(s) * grain for s in gauge.mechanism.noise_std(decay, steps)]
-    half = [float(h) * grain for h in gauge.mechanism.half_width(decay, steps)]
+
+    def noise(summed: int) -> dict[str, list[float]]:
+        std = gauge.mechanism.noise_std(decay, steps, summed) * grain
+        half = gauge.mechanism.half_width(decay, steps, summed) * grain
+        return {"noise_std": std.tolist(), "half_width": half.tolist()}
+
+    own = noise(1)
+    totals = {"total": noise(len(gauge.cells))} if gauge.totals else {}
     return {
         "name": name,
         "decay": view_in_words(decay, plan.clock.step_us),
         "every": every,
         "steps": steps,
-        "noise_std": std,
-        "half_width": half,
-        "stands_out": _stands_out(plan, gauge, decay, half[-1]),
-        "ratio": ratio_to_bound(gauge.mechanism, decay),
+        **own,
+        **totals,
+        "stands_out": _stands_out(plan, gauge, decay, own["half_width"][-1]),
+        "ratio": ratio_to_bound(gauge.mechanism, decay, every),
     }
 
 
@@ -113,14 +133,23 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
     return f"the smallest {what} {span} that stands out is {number}"
 
 
-def ratio_to_bound(mechanism: GaugePlan, decay: Decay) -> float:
+def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
     """Return a view's noise at its worst step over the least of any factorization mechanism.
 
-    The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`.
+    The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`. Of a view that is read
+    at every so many steps, only those count, in the noise and in the bound.
     """
-    horizon = mechanism.horizon or UNKNOWN_HORIZON
-    std = math.sqrt(mechanism.strategy.worst_variance_gain(decay, horizon)) * mechanism.law.std
-    return std / least_std(decay, horizon, mechanism.end, mechanism.cost, mechanism.neighbors)
+    horizon, end = mechanism.horizon or UNKNOWN_HORIZON, mechanism.end
+    std = math.sqrt(_worst_gain(mechanism.strategy, decay, horizon, every)) * mechanism.law.std
+    return std / least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every)
+
+
+def _worst_gain(strategy: Strategy, decay: Decay, horizon: int, every: int) -> float:
+    """The largest gain where the view is read; blocks may be much better there than between."""
+    if every > 1 and isinstance(strategy, Blocks | OpenBlocks):
+        read = min(max(1, horizon // every), _MOST_READ)
+        return float(strategy.variance_gain(decay, every * np.arange(1, read + 1)).max())
+    return strategy.worst_variance_gain(decay, horizon)
 
 
 def budget_share(plan: Plan, gauge: PlannedGauge) -> float:
@@ -185,8 +214,13 @@ def view_in_words(decay: Decay, step_us: int | None) -> str:
     Examples:
         >>> view_in_words(Window(168), UNITS["h"])
         'the last 7 days'
+        >>> view_in_words(Difference(Window(168), 24), UNITS["h"])
+        'the last 7 days, minus the same 1 day earlier'
     """
     match decay:
+        case Difference(view=view, lag=lag):
+            earlier = length_in_words(lag, step_us)
+            return f"{view_in_words(view, step_us)}, minus the same {earlier} earlier"
         case Step():
             return f"each step of {length_in_words(1, step_us)}"
         case Running():
@@ -195,13 +229,17 @@ def view_in_words(decay: Decay, step_us: int | None) -> str:
             return f"the last {length_in_words(steps, step_us)}"
         case Exponential(half_life=half_life) if half_life is not None:
             length = length_in_words(Fraction(half_life), step_us)
-            return f"a decayed total, weights halve every {length}"
+            return f"a decayed {_total(decay)}, weights halve every {length}"
         case Exponential(factor=factor):
-            return f"a decayed total, weights fall by {float(factor or 0):g} each step"
+            return f"a decayed {_total(decay)}, weights fall by {float(factor or 0):g} each step"
         case Polynomial(c=c):
             return f"a decayed total, weights fall as age to the power -{c:g}"
         case Custom(values=values):
             return f"a weighted total of the last {length_in_words(len(values), step_us)}"
+
+
+def _total(decay: Exponential) -> str:
+    return "average per step" if decay.average else "total"
 
 
 def span_in_words(decay: Decay, step_us: int | None) -> str:
@@ -212,12 +250,17 @@ def span_in_words(decay: Decay, step_us: int | None) -> str:
         ('in 7 days', 'since the start')
     """
     match decay:
+        case Difference(view=view, lag=lag):
+            earlier = length_in_words(lag, step_us)
+            return f"{span_in_words(view, step_us)} more or less than {earlier} earlier"
         case Step():
             return f"in {length_in_words(1, step_us)}"
         case Running():
             return "since the start"
         case Window(steps=steps):
             return f"in {length_in_words(steps, step_us)}"
+        case Exponential(average=True):
+            return "per step, averaged with decaying weights"
         case Exponential(half_life=half_life) if half_life is not None:
             return f"with a half-life of {length_in_words(Fraction(half_life), step_us)}"
         case _:

@@ -204,3 +204,21 @@ def finite(
         position += 1
         if position == length:
             position = 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def take_off(past: NDArray[np.float64], lag: int, position: int, out: NDArray[np.float64]) -> None:
+    """Replace each value by itself minus the one ``lag`` steps earlier, 0 before the first.
+
+    ``past[s % lag]`` holds the value of step s.
+    """
+    steps, cells = out.shape
+    for t in range(steps):
+        row, old = out[t], past[position]
+        for i in range(cells):
+            now = row[i]
+            row[i] = now - old[i]
+            old[i] = now
+        position += 1
+        if position == lag:
+            position = 0

@@ -33,10 +33,12 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.decay import (
     Custom,
     Decay,
+    Difference,
     Exponential,
     FiniteDecay,
     Polynomial,
     Running,
+    Step,
     Window,
 )
 from tidegauge.strategies.strategy import MOST_STEPS
@@ -45,11 +47,14 @@ from tidegauge.strategies.symbols import (
     geometric,
     modes,
     modulus,
+    pole_change,
     pole_mean,
     pole_symbol,
     tap_mean,
     window,
+    window_change,
 )
+from tidegauge.strategies.thinned import heaviest, read_every
 
 __all__ = [
     "UNKNOWN_HORIZON",
@@ -104,7 +109,9 @@ def worst_step(decay: Decay, horizon: int | None) -> int | None:
             return None
 
 
-def lower_bound(decay: Decay, horizon: int | None = None, end: int | None = None) -> float:
+def lower_bound(
+    decay: Decay, horizon: int | None = None, end: int | None = None, every: int = 1
+) -> float:
     r"""Return the least std that any factorization mechanism can reach for one decay, at mu = 1.
 
     Args:
@@ -114,10 +121,13 @@ def lower_bound(decay: Decay, horizon: int | None = None, end: int | None = None
         end: The last step of the stream, where one is declared. Up to 4096 steps, a strategy may
             be made for just so many: the limit for ever would be no bound, and
             :func:`nuclear_bound` takes its place.
+        every: The view is read at every n-th step only: the bound is then that of streams with
+            events at every n-th step alone, for which only every n-th weight counts.
 
     Returns:
         The bound, in grains, for noise calibrated to one grain in L2 and mu = 1. Relative error
-        below 1e-6 (1e-5 for :class:`Custom`). At most a few milliseconds, but for long customs.
+        below 1e-6 (1e-5 for :class:`Custom` and differences). At most a few milliseconds, but for
+        long customs and lags.
 
     Raises:
         InvalidParameter: ``decay`` is a running sum and there is no horizon.
@@ -127,21 +137,31 @@ def lower_bound(decay: Decay, horizon: int | None = None, end: int | None = None
         4.232
         >>> round(lower_bound(Window(256)), 3)
         3.237
+        >>> round(lower_bound(Window(24), every=24), 6)  # each event is read once
+        1.0
 
     References:
         Henzinger, Upadhyay and Upadhyay, A unifying framework for differentially private sums
         under continual observation; Avram (1988) and Parter (1986) on singular values.
     """
     last = worst_step(decay, horizon)
-    if last is not None:
-        return geometric(decay.gap if isinstance(decay, Exponential) else 0.0, last)
-    if end is not None and end <= _SHORT_STREAM:
+    why = "The view is read at every so many steps. Give 1 for each of them."
+    integer("every", every, low=1, high=MOST_STEPS, why=why)
+    if last is None and end is not None and end <= _SHORT_STREAM:
+        if every != 1 and end > every:
+            return _nuclear(heaviest(decay.weights(end), every))
         return nuclear_bound(decay, end)
+    if every != 1:
+        return read_every(decay, last, every)
+    if last is not None:
+        return _geometric(decay, last)
     match decay:
+        case Difference():
+            return _change(decay)
         case Window(steps=steps):
             return window(steps)
-        case Exponential(gap=gap):
-            return exponential(gap)
+        case Exponential(gap=gap, scale=scale):
+            return scale * exponential(gap)
         case Polynomial():
             return pole_mean(*decay.poles)
         case Custom():
@@ -179,25 +199,55 @@ def nuclear_bound(decay: Decay, steps: int) -> float:
     if isinstance(decay, Running) or (isinstance(decay, Window) and decay.steps >= steps):
         return geometric(0.0, steps)
     if isinstance(decay, Exponential):
-        return geometric(decay.gap, steps)
+        return _geometric(decay, steps)
+    if steps <= _MOST_PHASES:
+        return _nuclear(decay.weights(steps))
+    return _in_blocks(decay, steps)
+
+
+def _geometric(decay: Decay, steps: int) -> float:
+    """The norm of an exponential's matrix over its size; of what is as long as that, of ones."""
+    if isinstance(decay, Exponential):
+        return decay.scale * geometric(decay.gap, steps)
+    return geometric(0.0, steps)
+
+
+def _change(decay: Difference) -> float:
+    """Return the mean of ``|1 - z^lag| |f|`` over the circle, f the symbol of what changes."""
+    match decay.view:
+        case Step():
+            return 4 / math.pi
+        case Window(steps=steps):
+            return window_change(steps, decay.lag)
+        case Custom():
+            return tap_mean(decay.taps)
+        case of:
+            return pole_change(*of.poles, decay.lag)
+
+
+def _nuclear(g: Float64) -> float:
+    """The norm of the triangular Toeplitz matrix of weights g over its size, or just below."""
+    steps = len(g)
     if steps <= _EXACT_STEPS:
-        g = decay.weights(steps)
         lags = np.subtract.outer(np.arange(steps), np.arange(steps))
         matrix = np.where(lags >= 0, g[np.abs(lags)], 0.0)
         return float(np.linalg.svd(matrix, compute_uv=False).sum()) / steps
-    return _certified(decay, steps)
+    return _certified(g)
 
 
-def _certified(decay: Decay, steps: int) -> float:
+def _in_blocks(decay: Decay, steps: int) -> float:
+    """Blocks on the diagonal: their norms add up to no more than that of the whole."""
+    kept = 1 - steps % _MOST_PHASES / steps
+    shorter = _certified(decay.weights(_MOST_PHASES)) * kept
+    if isinstance(decay, Window):  # as running sums, one after another
+        kept = 1 - steps % decay.steps / steps
+        return max(shorter, geometric(0.0, decay.steps) * kept)
+    return shorter
+
+
+def _certified(g: Float64) -> float:
     """Return tr(U^T A) / steps; U is a section of a unitary circulant matrix, so ||U|| <= 1."""
-    if steps > _MOST_PHASES:  # blocks on the diagonal: their norms add up to no more
-        kept = 1 - steps % _MOST_PHASES / steps
-        shorter = _certified(decay, _MOST_PHASES) * kept
-        if isinstance(decay, Window):  # as running sums, one after another
-            kept = 1 - steps % decay.steps / steps
-            return max(shorter, geometric(0.0, decay.steps) * kept)
-        return shorter
-    g = decay.weights(steps)
+    steps = len(g)
     symbol = np.fft.rfft(g, 4 * steps)
     modulus = np.abs(symbol)
     unit = np.where(modulus > 0, symbol, 1) / np.where(modulus > 0, modulus, 1)
@@ -270,6 +320,8 @@ def asymptotic_set_bound(
 def _memory(decay: Decay) -> int:
     """Modes that a view needs whose bound is the limit: far more than it remembers."""
     match decay:
+        case Difference(view=view, lag=lag):
+            memory = float(lag + _memory(view) // 64)
         case Window(steps=steps):
             memory = float(steps)
         case Exponential(gap=gap):
@@ -287,10 +339,12 @@ def _power(decay: Decay, horizon: int | None, theta: Float64) -> Float64:
     if worst_step(decay, horizon) is not None and not isinstance(decay, Exponential):
         return 1 / modulus(0.0, theta) ** 2
     match decay:
+        case Difference(view=view, lag=lag):
+            return np.asarray(4 * np.sin(lag * theta / 2) ** 2 * _power(view, None, theta))
         case Window(steps=steps):
             return (np.sin(steps * theta / 2) / np.sin(theta / 2)) ** 2
-        case Exponential(gap=gap):
-            return 1 / modulus(gap, theta) ** 2
+        case Exponential(gap=gap, scale=scale):
+            return np.asarray((scale / modulus(gap, theta)) ** 2)
         case Polynomial():
             return np.abs(pole_symbol(*decay.poles, theta)) ** 2
         case _:

@@ -14,6 +14,7 @@ Polynomial            one for each of its exponentials       bounded by the memo
 Window(W)             min(W, steps so far) (doubling) + 2    bounded by 2 W roundings
 Custom                one for each weight                    bounded by the weights
 a comb's increments   min(lag, steps so far) (doubling)      bounded by the echoes
+Difference(f, L)      f's and min(L, steps so far)           f's
 ====================  =====================================  =========================
 """
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput
-from tidegauge.strategies.decay import Custom, Decay, Running, Step, Window
+from tidegauge.strategies.decay import Custom, Decay, Difference, Running, Step, Window
 from tidegauge.strategies.strategy import Float64, Int64, State
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies._kernels")
 
-__all__ = ["decode_views", "filter_views", "init_decoder"]
+__all__ = ["decode_views", "filter_views", "init_decoder", "init_past", "take_off_past"]
 
 _LANES = 16384  # cell-steps of one turn; their increments stay in the cache for every view
-_FIRST_ROWS = 256  # rows of a window's ring before it has to grow
+_FIRST_ROWS = 256  # rows of a ring before it has to grow
 
 
 def init_decoder(views: Sequence[Decay], cells: int, buffers: int, lag: int = 0) -> State:
@@ -48,7 +49,11 @@ def init_decoder(views: Sequence[Decay], cells: int, buffers: int, lag: int = 0)
     state: State = {"decoder": np.zeros((buffers, cells))}
     if lag:
         state["echoes"] = np.zeros((min(lag, _FIRST_ROWS), cells))
-    for index, view in enumerate(views):
+    for index, given in enumerate(views):
+        view = given
+        if isinstance(view, Difference):
+            init_past(state, f"{index}.past", view.lag, cells)
+            view = view.view
         if isinstance(view, Window):
             state[f"{index}.ring"] = np.zeros((min(view.steps, _FIRST_ROWS), cells))
             state[f"{index}.sums"] = np.zeros((2, cells))
@@ -150,7 +155,10 @@ def _filter(
     out: Float64,
 ) -> None:
     """Write one view of one turn into ``out``, shape (steps, cells)."""
-    if isinstance(view, Step):
+    if isinstance(view, Difference):
+        _filter(state, index, view.view, increments, first, out)
+        take_off_past(state, f"{index}.past", view.lag, first, out)
+    elif isinstance(view, Step):
         out[...] = increments
     elif isinstance(view, Running):
         _kernels.running(increments, state[f"{index}.sum"], out)
@@ -164,6 +172,25 @@ def _filter(
     else:
         gaps, weights = view.poles
         _kernels.poles(increments, state[f"{index}.poles"], gaps, weights, out)
+
+
+def init_past(state: State, name: str, lag: int, cells: int) -> None:
+    """Add what a difference remembers: a ring of its view's values, row ``s % lag`` for step s."""
+    state[name] = np.zeros((min(lag, _FIRST_ROWS), cells))
+
+
+def take_off_past(state: State, name: str, lag: int, first: int, out: Float64) -> None:
+    """Turn the values of a view into their change over ``lag`` steps.
+
+    Args:
+        state: With what :func:`init_past` added; changed in place.
+        name: As given to it.
+        lag: How far back.
+        first: Index of the first step, from 0.
+        out: The view's values, shape (steps, cells); changed in place.
+    """
+    past = _grown(state, name, min(lag, first + len(out)), lag)
+    _kernels.take_off(past, lag, first % lag, out)
 
 
 def _grown(state: State, name: str, needed: int, most: int) -> Float64:

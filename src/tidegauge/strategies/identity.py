@@ -165,4 +165,5 @@ class Identity(Strategy):
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """The weights of the noisy steps in a view; old ones in groups (see ``noise_groups``)."""
-        return study.noise_groups(lambda steps: self.variance_gain(view, steps), step)
+        weights, counts = study.noise_terms(view, step)
+        return weights * 2.0**-self.lattice_bits, counts

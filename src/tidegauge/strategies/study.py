@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from tidegauge.strategies.bounds import worst_step
-from tidegauge.strategies.decay import Custom, Decay, Step, Window
+from tidegauge.strategies.decay import Custom, Decay, Difference, Step, Window
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
-__all__ = ["energy", "noise_groups", "worst_energy"]
+__all__ = ["energy", "noise_groups", "noise_terms", "worst_energy"]
 
 _SINGLE_LAGS = 1024
 _GROUP_GROWTH = 256  # later lags stand in groups of 1/256 of their age
 _NEGLIGIBLE = 1e-12
 _EQUAL = 1e-9
+_ENDLESS = 1 << 62
+
+Energy = Callable[[Int64], Float64]
+_Stretch = tuple[int, int, Energy | Float64]  # start, length, and what follows it: see below
 
 
 def energy(view: Decay, steps: Int64) -> Float64:
@@ -26,22 +31,93 @@ def energy(view: Decay, steps: Int64) -> Float64:
     Examples:
         >>> energy(Window(3), np.array([1, 2, 10**9]))
         array([1., 2., 3.])
+        >>> energy(Difference(Window(3), 5), np.array([5, 6, 10**9]))
+        array([3., 4., 6.])
     """
-    if isinstance(view, Window):
-        return np.minimum(steps, view.steps).astype(np.float64)
-    if isinstance(view, Step | Custom):
-        squares = np.cumsum(view.taps**2)
-        result: Float64 = squares[np.minimum(steps, len(squares)) - 1]
-        return result
-    gaps, weights = view.poles
-    rates = np.log1p(-gaps)
     total = np.zeros(len(steps))
-    for i in range(len(gaps)):
-        for j in range(len(gaps)):
-            rate = rates[i] + rates[j]
-            terms = steps if rate == 0 else np.expm1(rate * steps) / np.expm1(rate)
-            total += weights[i] * weights[j] * terms
+    for start, length, inside in _stretches(view):
+        ages = np.clip(steps - start, 0, length)
+        if isinstance(inside, np.ndarray):
+            total += np.concatenate([[0.0], np.cumsum(inside**2)])[ages]
+        else:
+            total += inside(ages)
     return total
+
+
+def noise_terms(view: Decay, step: int) -> tuple[Float64, Int64]:
+    """Return the weights that a view gives to independent noise on each step, and their counts.
+
+    Short lists of weights stand as they are, long ones in the groups of :func:`noise_groups`.
+
+    Args:
+        view: The decay.
+        step: The step, from 1; at most so many weights.
+
+    Examples:
+        >>> noise_terms(Difference(Step(), 5000), 10**6)
+        (array([1.]), array([2]))
+    """
+    found: list[tuple[Float64, Int64]] = []
+    for start, length, inside in _stretches(view):
+        ages = min(step - start, length)
+        if ages > 0 and isinstance(inside, np.ndarray):
+            found.append(np.unique(np.abs(inside[:ages]), return_counts=True))
+        elif ages > 0:
+            assert not isinstance(inside, np.ndarray)
+            found.append(noise_groups(inside, ages))
+    weights, which = np.unique(np.concatenate([w for w, _ in found]), return_inverse=True)
+    counts = np.zeros(len(weights), np.int64)
+    np.add.at(counts, which, np.concatenate([c for _, c in found]))
+    kept = weights > _NEGLIGIBLE * weights.max()
+    return weights[kept], counts[kept]
+
+
+@lru_cache(maxsize=256)
+def _stretches(view: Decay) -> tuple[_Stretch, ...]:
+    """Return the weights of a view in stretches: start, length, and weights or summed squares.
+
+    ``(start, length, weights)`` of a short list, or ``(start, length, sum)`` where ``sum(n)`` adds
+    the squares of the stretch's first n weights. Between stretches there is nothing.
+    """
+    match view:
+        case Difference(view=Window(steps=steps), lag=lag):
+            shorter, longer = sorted((steps, lag))  # beyond the lag, what overlaps is gone
+            return (0, shorter, _ones), (longer, shorter, _ones)
+        case Difference(view=Step() | Custom() as finite, lag=lag):
+            n = len(finite.taps)
+            if lag >= n:
+                return (0, n, finite.taps), (lag, n, finite.taps)
+            return ((0, n + lag, view.taps),)
+        case Difference(view=of, lag=lag):
+            assert not isinstance(of, Window | Step | Custom)
+            gaps, weights = of.poles
+            changes = weights * np.expm1(lag * np.log1p(-gaps))  # of each pole in the lag
+            return (0, lag, _geometric(gaps, weights)), (lag, _ENDLESS, _geometric(gaps, changes))
+        case Window(steps=steps):
+            return ((0, steps, _ones),)
+        case Step() | Custom():
+            return ((0, len(view.taps), view.taps),)
+        case _:
+            return ((0, _ENDLESS, _geometric(*view.poles)),)
+
+
+def _ones(ages: Int64) -> Float64:
+    return ages.astype(np.float64)
+
+
+def _geometric(gaps: Float64, weights: Float64) -> Energy:
+    rates = np.log1p(-gaps)
+
+    def summed(ages: Int64) -> Float64:
+        total = np.zeros(len(ages))
+        for i in range(len(gaps)):
+            for j in range(len(gaps)):
+                rate = rates[i] + rates[j]
+                terms = ages if rate == 0 else np.expm1(rate * ages) / np.expm1(rate)
+                total += weights[i] * weights[j] * terms
+        return total
+
+    return summed
 
 
 def worst_energy(view: Decay, horizon: int) -> float:

@@ -17,16 +17,21 @@ __all__ = [
     "geometric",
     "modes",
     "modulus",
+    "pole_change",
     "pole_mean",
     "pole_symbol",
     "tap_mean",
     "window",
+    "window_change",
 ]
 
 Float64 = NDArray[np.float64]
 
 _EXACT_MODES = 4096
 _SERIES = 4096
+_DOUBLE_SERIES = 256
+_PERIODS = 2048
+_FAR_APART = 100
 _NODES = 1 << 15
 
 
@@ -107,11 +112,12 @@ def window(steps: int) -> float:
 
 def _odd_harmonic(m: Float64) -> Float64:
     """Return 1 + 1/3 + ... + 1/(2m-1); beyond 64 by the expansion of digamma(m + 1/2)."""
-    table = np.cumsum(1 / np.arange(1.0, 128, 2))
-    inverse = 1 / (m * m)
+    table = np.r_[0.0, np.cumsum(1 / np.arange(1.0, 128, 2))]
+    far = np.maximum(m, 64.0)
+    inverse = 1 / (far * far)
     series = inverse / 24 - 7 * inverse**2 / 960 + 31 * inverse**3 / 8064
-    large = 0.5 * (np.log(4 * m) + np.euler_gamma + series)
-    return np.where(m <= 64, table[np.minimum(m, 64).astype(np.int64) - 1], large)
+    large = 0.5 * (np.log(4 * far) + np.euler_gamma + series)
+    return np.asarray(np.where(m <= 64, table[np.minimum(m, 64).astype(np.int64)], large))
 
 
 def pole_mean(gaps: Float64, weights: Float64) -> float:
@@ -138,3 +144,39 @@ def _panels(edges: Float64) -> tuple[Float64, Float64]:
     x, weight = np.polynomial.legendre.leggauss(12)
     middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * weight).ravel()
+
+
+def window_change(steps: int, lag: int) -> float:
+    r"""Return the mean of 2 |sin(L t / 2) sin(W t / 2) / sin(t / 2)| by a double series.
+
+    Both factors by the Fourier series of |sin|, with coefficients a_j, term by term as in
+    :func:`window`: ``-(4 / pi) sum_jk a_j a_k (H(jL + kW) + H(|jL - kW|))``. What is left out
+    falls with the square of the number of terms; half of them take its leading part away. If one
+    length is a hundred times the other, the faster factor counts with its mean.
+    """
+    shorter, longer = sorted((steps, lag))
+    if longer >= _FAR_APART * shorter:
+        return 4 / math.pi * window(shorter)
+    j = np.arange(_DOUBLE_SERIES + 1.0)
+    a = np.where(j == 0, 2 / math.pi, -4 / (math.pi * (4 * j * j - 1)))
+    one, other = j[:, None] * lag, j * steps
+    terms = np.outer(a, a) * (_odd_harmonic(one + other) + _odd_harmonic(np.abs(one - other)))
+    half = _DOUBLE_SERIES // 2 + 1
+    return -4 / math.pi * float(4 * terms.sum() - terms[:half, :half].sum()) / 3
+
+
+def pole_change(gaps: Float64, weights: Float64, lag: int) -> float:
+    """Return the mean of 2 |sin(lag t / 2)| |f|, f smooth.
+
+    Period by period near 0, where f is steep; from there with the mean of |sin| over a period.
+    """
+    near = np.arange(0.0, min(lag // 2, _PERIODS) + 1) * (2 * math.pi / lag)
+    edge = near[-1] if lag // 2 > _PERIODS else math.pi
+    steep = np.geomspace(1e-3 * gaps.min(), math.pi, 160)
+    theta, measure = _panels(np.unique(np.r_[near, steep[steep < edge], edge]))
+    wave = 2 * np.abs(np.sin(lag * theta / 2))
+    total = float((wave * np.abs(pole_symbol(gaps, weights, theta))) @ measure)
+    if edge < math.pi:
+        theta, measure = _panels(np.geomspace(edge, math.pi, 40))
+        total += 4 / math.pi * float(np.abs(pole_symbol(gaps, weights, theta)) @ measure)
+    return total / math.pi

@@ -16,13 +16,29 @@ from tidegauge.privacy.guarantee import GaussianDP
 from tidegauge.privacy.unit import Contributions
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, NormalisedBlt
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 
 REQUESTS = {
     Blt: {
-        "views": [Running(), Window(24), Exponential(half_life=24), Polynomial(1.5)],
+        "views": [
+            Running(),
+            Window(24),
+            Exponential(half_life=24),
+            Exponential(half_life=24, average=True),
+            Polynomial(1.5),
+            Difference(Window(24), 24),
+            Difference(Exponential(factor=0.5, average=True), 7),
+        ],
         "epsilon": 1,
         "delta": 1e-9,
         "end": 8760,
@@ -46,7 +62,11 @@ REQUESTS = {
         "end": 12,
         "max_change": (-2, 2),
     },
-    OpenBlocks: {"views": [Running(), Window(256)], "epsilon": 0.1, "end": 1 << 16},
+    OpenBlocks: {
+        "views": [Running(), Window(256), Difference(Window(256), 256)],
+        "epsilon": 0.1,
+        "end": 1 << 16,
+    },
 }
 
 

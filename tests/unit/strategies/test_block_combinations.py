@@ -1,8 +1,15 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 from twins.python_blocks import distances, path
 
-from tidegauge.strategies.blocks.combinations import ALL, count_blocks, worst_count
+from tidegauge.strategies.blocks.combinations import (
+    ALL,
+    count_blocks,
+    count_changes,
+    worst_count,
+)
 from tidegauge.strategies.strategy import Int64
 
 SHAPES = [(1,), (1, 2, 4, 8, 16), (1, 3, 9, 27), (1, 5, 10), (1, 4, 12, 60), (1, 19)]
@@ -85,3 +92,34 @@ def test_a_window_of_a_billion_steps_takes_two_ends_and_the_whole_blocks_between
     worst = worst_count(levels, span, 1 << 38, True, True)
     assert worst_count(levels, ALL, span, True, True) < worst
     assert worst <= 2 * end + span // levels[-1] + 1
+
+
+@pytest.mark.parametrize("levels", SHAPES)
+@pytest.mark.parametrize(("signed", "opened"), MODES)
+def test_a_change_takes_the_blocks_in_which_its_two_sums_differ(
+    levels: tuple[int, ...], signed: bool, opened: bool
+) -> None:
+    for span, lag in ((1, 1), (7, 7), (24, 7), (7, 24), (60, 1), (20, 90)):
+        counts = count_changes(levels, span, lag, STEPS, signed, opened)
+        for t, found in zip(STEPS.tolist(), counts.tolist(), strict=True):
+            factors: Counter[tuple[int, int]] = Counter()
+            for level, index, sign in path(t, span, levels, signed, opened):
+                factors[level, index] += sign
+            for level, index, sign in (
+                path(t - lag, span, levels, signed, opened) if t > lag else ()
+            ):
+                factors[level, index] -= sign
+            sizes = Counter(abs(factor) for factor in factors.values())
+            assert [sizes[1], sizes[2]] == found
+            assert set(sizes) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("levels", SHAPES)
+@pytest.mark.parametrize(("signed", "opened"), MODES)
+def test_the_worst_change_is_the_largest_of_all_steps(
+    levels: tuple[int, ...], signed: bool, opened: bool
+) -> None:
+    for span, lag in ((1, 9), (7, 7), (24, 7), (7, 24), (60, 1), (20, 90)):
+        counts = count_changes(levels, span, lag, np.arange(1, 2000), signed, opened)
+        expected = int((counts @ np.array([1, 4])).max())
+        assert expected == worst_count(levels, span, 8, signed, opened, lag=lag)

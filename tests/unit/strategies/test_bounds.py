@@ -14,7 +14,15 @@ from tidegauge.strategies.bounds import (
     nuclear_bound,
     worst_step,
 )
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 
 
 def nuclear(decay, steps):
@@ -49,6 +57,12 @@ def test_a_window_as_long_as_the_stream_is_a_running_sum():
         (Polynomial(2), 2e-3),
         (Custom([1, -0.5, 0.25, 3]), 0.01),
         (Custom([0, 0, 1, 1]), 0.01),
+        (Difference(Window(4), 4), 0.02),
+        (Difference(Window(5), 2), 0.02),
+        (Difference(Step(), 3), 0.01),
+        (Difference(Exponential(half_life=5), 3), 0.01),
+        (Difference(Polynomial(1.5), 2), 5e-3),
+        (Exponential(half_life=5, average=True), 0.006),
     ],
 )
 def test_a_bound_for_ever_is_the_limit_of_nuclear_norms(decay, nearness):
@@ -247,3 +261,77 @@ def test_sets_that_have_no_bound_are_refused():
         asymptotic_set_bound([HOURS], importance=[0])
     with pytest.raises(InvalidParameter, match="number of steps"):
         asymptotic_set_bound([Running(), HOURS])
+
+
+@pytest.mark.parametrize(
+    ("steps", "lag"),
+    [(1, 1), (7, 7), (7, 3), (24, 168), (168, 24), (168, 168), (100, 113), (2, 199), (2, 201)],
+)
+def test_the_change_of_a_window_has_the_bound_of_its_weights(steps, lag):
+    taps = Difference(Window(steps), lag).weights(steps + lag)
+    bound = lower_bound(Difference(Window(steps), lag))
+    assert bound == pytest.approx(lower_bound(Custom(taps)), rel=1e-5)
+
+
+@pytest.mark.parametrize("lag", [1, 2, 100, 5001])
+def test_the_change_of_a_decay_has_the_bound_of_its_weights(lag):
+    for view in (Exponential(half_life=200), Polynomial(2, reach=1000)):
+        taps = Difference(view, lag).weights(12_000)
+        bound = lower_bound(Difference(view, lag))
+        assert bound == pytest.approx(lower_bound(Custom(taps)), rel=1e-4)
+
+
+def test_a_long_lag_costs_four_over_pi():
+    for view in (Window(24), Exponential(half_life=24), Polynomial(2)):
+        ratio = lower_bound(Difference(view, 1 << 30)) / lower_bound(view)
+        assert ratio == pytest.approx(4 / math.pi, rel=1e-4)
+
+
+def test_an_average_has_the_bound_of_its_total_times_its_first_weight():
+    for horizon in (None, 10):
+        total, average = Exponential(half_life=99), Exponential(half_life=99, average=True)
+        ratio = lower_bound(average, horizon) / lower_bound(total, horizon)
+        assert ratio == pytest.approx(total.gap, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "decay",
+    [
+        Running(),
+        Window(12),
+        Window(13),
+        Window(3),
+        Step(),
+        Exponential(half_life=9),
+        Exponential(half_life=9, average=True),
+        Polynomial(1, reach=256),
+        Custom([0, 1, 2, -1, 3]),
+        Difference(Window(12), 12),
+        Difference(Window(12), 5),
+        Difference(Exponential(half_life=9), 8),
+        Difference(Exponential(half_life=9), 7),
+        Difference(Step(), 3),
+    ],
+    ids=lambda decay: decay.name,
+)
+@pytest.mark.parametrize("every", [2, 4, 5])
+def test_no_release_of_every_nth_step_has_less_noise(decay, every):
+    """The rows that are read, and the columns of one residue: a part of the matrix."""
+    steps = 120 * every
+    weights = decay.weights(steps)
+    best = 0.0
+    for first in range(every):
+        column = weights[first::every]
+        matrix = toeplitz(column, np.r_[column[0], np.zeros(len(column) - 1)])
+        best = max(best, np.linalg.svd(matrix, compute_uv=False).sum() / len(column))
+    bound = lower_bound(decay, steps, every)
+    assert bound <= best * 1.04  # an endless stream has a little more than 120 readings
+    assert bound <= lower_bound(decay, steps) * (1 + 1e-9)
+
+
+def test_a_day_read_once_a_day_needs_the_noise_of_one_step():
+    assert lower_bound(Window(24), every=24) == pytest.approx(1, rel=1e-9)
+    assert lower_bound(Window(168), every=24) == lower_bound(Window(7))
+    assert lower_bound(Running(), 8760, every=24) == lower_bound(Running(), 365)
+    change = lower_bound(Difference(Window(168), 168), every=168)
+    assert change == pytest.approx(4 / math.pi, rel=1e-4)

@@ -15,7 +15,15 @@ from tidegauge.strategies.blt.inverse import zeros
 from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
 from tidegauge.strategies.blt.variance import variance_gain
 from tidegauge.strategies.bounds import lower_bound
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 
 DAY = Exponential(half_life=24)
 MIXED = [Running(), Window(24), Window(168), DAY]
@@ -68,6 +76,31 @@ def test_the_worst_ratio_is_as_good_as_promised(views, horizon, most):
     assert_interlaced(result)
     assert 1 <= result.worst <= most
     assert len(result.gaps) <= 7
+
+
+@pytest.mark.parametrize(
+    ("views", "horizon", "most"),
+    [
+        ([Difference(Step(), 24)], None, 1.12),
+        ([Difference(Window(7), 7)], None, 1.19),
+        ([Window(168), Difference(Window(168), 168)], None, 1.21),
+        ([Difference(Exponential(half_life=24), 24)], None, 1.1),
+        ([Running(), Window(168), Difference(Window(168), 168)], 8760, 1.32),
+        ([Difference(Window(10080), 10080)], None, 1.23),  # by the window that it is of
+    ],
+)
+def test_changes_are_fitted_too(views, horizon, most):
+    result = fit(views, horizon)
+    assert_interlaced(result)
+    assert 1 <= result.worst <= most
+
+
+def test_an_average_is_fitted_as_its_total():
+    for half_life, horizon in ((24, None), (1000, 100)):
+        total = fit([Exponential(half_life=half_life)], horizon)
+        average = fit([Exponential(half_life=half_life, average=True)], horizon)
+        assert average.worst == pytest.approx(total.worst, rel=1e-4)
+        assert average.stds[0] == pytest.approx(total.stds[0] * total.views[0].gap, rel=1e-3)
 
 
 def test_ten_views_cost_a_third():

@@ -105,26 +105,85 @@ def count_blocks(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _find_change(
+    t: int,
+    span: int,
+    lag: int,
+    ratios: Int64,
+    signed: bool,
+    opened: bool,
+    paths: Int64,
+    counts: Int64,
+) -> int:
+    """Blocks of the sum before ``t`` minus the sum before ``t - lag``; return the sum of squares.
+
+    ``counts[m - 1]`` becomes the number of blocks with the factor m or -m: a block in both sums
+    has 0 or 2. Along a level the factor changes only at the ends of moves: in ``ends``, sorted.
+    """
+    count = ratios.shape[0] + 1
+    counts[:] = 0
+    find_path(t, span, ratios, signed, opened, paths[0])
+    if t > lag:
+        find_path(t - lag, span, ratios, signed, opened, paths[1])
+    else:
+        paths[1] = 0
+    ends, signs = np.empty(8, np.int64), np.empty(8, np.int64)
+    for level in range(count):
+        for k in range(8):
+            end = paths[k // 4, level, k % 4]
+            sign = (1 if k % 2 else -1) * (1 if k < 4 else -1)
+            place = k
+            while place > 0 and ends[place - 1] < end:
+                ends[place], signs[place] = ends[place - 1], signs[place - 1]
+                place -= 1
+            ends[place], signs[place] = end, sign
+        factor = 0
+        for k in range(7):
+            factor += signs[k]
+            if factor != 0:
+                counts[abs(factor) - 1] += ends[k] - ends[k + 1]
+    once, twice = counts
+    return int(once + 4 * twice)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def count_changes(
+    steps: Int64, span: int, lag: int, levels: Int64, signed: bool, opened: bool, out: Int64
+) -> None:
+    """Numbers of blocks with factor 1 and 2 in a sum's change, at each of ``steps``: (n, 2)."""
+    paths, ratios = np.zeros((2, levels.shape[0], 8), np.int64), _ratios(levels)
+    for k in range(steps.shape[0]):
+        _find_change(steps[k], span, lag, ratios, signed, opened, paths, out[k])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def worst_count(
     first: int,
     length: int,
     tries: int,
     stride: int,
     span: int,
+    lag: int,
     levels: Int64,
     mode: int,
     enough: int,
 ) -> int:
     """Largest number of blocks at ``tries`` of ``first <= t < first + length``, or one too large.
 
-    Too large is above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened.
-    ``stride`` is coprime to ``length``: scattered steps meet such a number early.
+    With a ``lag``, the largest sum of squared factors in the sum's change over it. Too large is
+    above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened. ``stride`` is
+    coprime to ``length``: scattered steps meet such a number early.
     """
-    path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
+    paths, ratios = np.zeros((2, levels.shape[0], 8), np.int64), _ratios(levels)
+    counts = np.zeros(2, np.int64)
     worst, offset = 0, 0
     for _ in range(tries):
         t = first + offset
-        worst = max(worst, find_path(t, span, ratios, mode > 0, mode > 1, path))
+        if lag > 0:
+            found = _find_change(t, span, lag, ratios, mode > 0, mode > 1, paths, counts)
+        else:
+            found = find_path(t, span, ratios, mode > 0, mode > 1, paths[0])
+        worst = max(worst, found)
         if worst > enough:
             break
         offset = (offset + stride) % length

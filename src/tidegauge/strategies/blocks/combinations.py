@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidegauge.compiled import lazy_module
-from tidegauge.strategies.decay import Decay, Running, Step, Window
+from tidegauge.strategies.decay import Decay, Difference, Running, Step, Window
 from tidegauge.strategies.strategy import Int64
 
 if TYPE_CHECKING:
@@ -34,24 +34,33 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
-__all__ = ["ALL", "count_blocks", "span_of", "worst_count"]
+__all__ = ["ALL", "base_of", "count_blocks", "count_changes", "sum_of", "worst_count"]
 
 ALL = 0
 """The span of the running sum."""
 
 
-def span_of(view: Decay) -> int | None:
-    """Return how many steps a view sums up, 0 for all, None if it weighs them unequally.
+def base_of(view: Decay) -> Decay:
+    """Return the view that a difference is of, and every other view itself."""
+    return view.view if isinstance(view, Difference) else view
+
+
+def sum_of(view: Decay) -> tuple[int, int] | None:
+    """Return how many steps a view sums up, 0 for all, and the lag of its change, 0 for none.
+
+    None: it weighs steps unequally.
 
     Examples:
-        >>> span_of(Running()), span_of(Step()), span_of(Window(24))
-        (0, 1, 24)
+        >>> sum_of(Running()), sum_of(Step()), sum_of(Difference(Window(24), 7))
+        ((0, 0), (1, 0), (24, 7))
     """
-    if isinstance(view, Running):
-        return ALL
-    if isinstance(view, Step):
-        return 1
-    return view.steps if isinstance(view, Window) else None
+    lag = view.lag if isinstance(view, Difference) else 0
+    base = base_of(view)
+    if isinstance(base, Running):
+        return ALL, lag
+    if isinstance(base, Step):
+        return 1, lag
+    return (base.steps, lag) if isinstance(base, Window) else None
 
 
 def count_blocks(
@@ -78,6 +87,28 @@ def count_blocks(
     return out
 
 
+def count_changes(
+    levels: tuple[int, ...], span: int, lag: int, steps: Int64, signed: bool, opened: bool
+) -> Int64:
+    """Return how many blocks the change of a sum over ``lag`` steps takes once, and how many twice.
+
+    Arguments are those of :func:`count_blocks`. Blocks that both sums take cancel, or count
+    twice where one takes them forward and the other backward.
+
+    Returns:
+        Shape (steps, 2).
+
+    Examples:
+        >>> count_changes((1, 7), 7, 7, np.array([14, 15]), signed=True, opened=False)
+        array([[2, 0],
+               [6, 0]])
+    """
+    out = np.empty((len(steps), 2), np.int64)
+    numbers = np.ascontiguousarray(steps, np.int64)
+    _kernels.count_changes(numbers, span, lag, np.array(levels, np.int64), signed, opened, out)
+    return out
+
+
 def worst_count(
     levels: tuple[int, ...],
     span: int,
@@ -86,8 +117,11 @@ def worst_count(
     opened: bool,
     enough: int = 1 << 60,
     tries: int = 1 << 18,
+    lag: int = 0,
 ) -> int:
     """Return the largest number of blocks that a sum takes at any step up to ``horizon``.
+
+    With a ``lag``: that the sum's change takes at any step, squares of their factors added up.
 
     Exact: digit by digit for the running sum; for a window over all steps until the largest block
     that can serve it comes round again. Of more than ``tries`` such steps all are covered while
@@ -101,12 +135,15 @@ def worst_count(
         24
     """
     if span == 1:
-        return 1
+        return 2 if lag else 1
     if span == ALL:
         return _worst_running(levels, horizon, signed and opened)
     useful = tuple(size for size in levels if size <= _LONGEST * span)
-    first, last, worst = 1, min(horizon, span + useful[-1] - 1), 0
-    if last > tries:  # a few steps could miss the worst while the window fills
+    last = span + lag + useful[-1] - 1
+    first, last, worst = 1, last if lag else min(horizon, last), 0
+    if last > tries and lag:
+        first = span + lag
+    elif last > tries:  # a few steps could miss the worst while the window fills
         worst = _worst_running(useful, min(span, horizon), signed and opened)
         first = min(span, last)
     if worst > enough:
@@ -115,7 +152,7 @@ def worst_count(
     stride = next(n for n in range(1 + length * 5 // 8, 2 * length + 2) if gcd(n, length) == 1)
     sizes, mode = np.array(useful, np.int64), signed + (signed and opened)
     looked = min(length, tries)
-    found = _kernels.worst_count(first, length, looked, stride, span, sizes, mode, enough)
+    found = _kernels.worst_count(first, length, looked, stride, span, lag, sizes, mode, enough)
     return max(worst, int(found))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies import study
-from tidegauge.strategies.blocks.combinations import span_of, worst_count
+from tidegauge.strategies.blocks.combinations import base_of, sum_of, worst_count
 from tidegauge.strategies.blocks.completed import Blocks
 from tidegauge.strategies.blocks.opened import OpenBlocks
 from tidegauge.strategies.decay import Decay, Running, Window
@@ -61,11 +61,11 @@ def best_levels(
         )
     demands = list(dict.fromkeys(zip(views, (float(bound) for bound in bounds), strict=True)))
     fixed = _filters_worst(demands, horizon)
-    sums = [(span, bound) for view, bound in demands if (span := span_of(view)) is not None]
+    sums = [(*found, bound) for view, bound in demands if (found := sum_of(view)) is not None]
     planned = tuple(
         view
-        for view in dict.fromkeys(views)
-        if isinstance(view, Running | Window) and span_of(view) != 1
+        for view in dict.fromkeys(map(base_of, views))
+        if isinstance(view, Running | Window) and view != Window(1)
     )
     opened = opened and 0 < len(planned) < COORDINATES_PER_STEP
     room = COORDINATES_PER_STEP - len(planned) * opened
@@ -88,7 +88,7 @@ def best_levels(
 def _filters_worst(demands: list[tuple[Decay, float]], horizon: int) -> float:
     """Largest std over bound of the views that are no sums, for noise of std 1 a step."""
     last = np.array([horizon])
-    filters = [(view, bound) for view, bound in demands if span_of(view) is None]
+    filters = [(view, bound) for view, bound in demands if sum_of(view) is None]
     return max(
         (math.sqrt(float(study.energy(view, last)[0])) / bound for view, bound in filters),
         default=0.0,
@@ -97,17 +97,18 @@ def _filters_worst(demands: list[tuple[Decay, float]], horizon: int) -> float:
 
 def _sums_worst(
     levels: tuple[int, ...],
-    sums: list[tuple[int, float]],
+    sums: list[tuple[int, int, float]],
     horizon: int,
     opened: bool,
     enough: float,
 ) -> float:
     """Largest std over bound of the sums; may stop once it is above ``enough``."""
     worst = 0.0
-    for span, bound in sorted(sums):  # the running sum first: its count needs no enumeration
+    for span, lag, bound in sorted(sums):  # the running sum first: its count needs no enumeration
         most = math.ceil((enough * bound) ** 2) if enough < math.inf else 1 << 60
         tries = max(1 << 8, _TRIES // len(sums))
-        count = worst_count(levels, span, horizon, True, opened and span != 1, most, tries)
+        use_opened = opened and span != 1
+        count = worst_count(levels, span, horizon, True, use_opened, most, tries, lag)
         worst = max(worst, math.sqrt(count) / bound)
         if worst > enough:
             break

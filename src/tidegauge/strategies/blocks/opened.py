@@ -14,7 +14,7 @@ from tidegauge.checks import integer, shown
 from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import ALL
+from tidegauge.strategies.blocks.combinations import ALL, base_of
 from tidegauge.strategies.blocks.decoding import (
     decode_rows,
     init_decoding,
@@ -74,7 +74,7 @@ class OpenBlocks(Strategy):
     subtraction (arXiv 2408.07021).
 
     The noise enters through :meth:`noise_coordinates` and :meth:`mix`, not row by row. Views
-    that are not planned are decoded from completed blocks.
+    that are not planned are decoded from completed blocks, differences from the view they are of.
 
     Args:
         levels: Sizes of the blocks: 1 first, each a multiple of the one before; with the views
@@ -294,15 +294,15 @@ class OpenBlocks(Strategy):
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """Number of blocks that a sum takes; the sum of squared weights of another decay."""
-        gain = view_gain(self.levels, view, steps, True, opened=view in self.views)
+        gain = view_gain(self.levels, view, steps, True, opened=base_of(view) in self.views)
         return gain * 0.25**self.lattice_bits
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
         """The most blocks that a sum takes up to the horizon; another decay in the limit."""
-        worst = view_worst(self.levels, view, horizon, True, view in self.views)
+        worst = view_worst(self.levels, view, horizon, True, base_of(view) in self.views)
         return worst * 0.25**self.lattice_bits
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
         """A sum of blocks: one weight, as often as there are blocks."""
-        weights, counts = view_terms(self.levels, view, step, True, view in self.views)
+        weights, counts = view_terms(self.levels, view, step, True, base_of(view) in self.views)
         return weights * 0.5**self.lattice_bits, counts

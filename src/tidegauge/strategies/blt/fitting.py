@@ -14,7 +14,7 @@ its closed forms and the start are ours (see :mod:`tidegauge.strategies.blt.sear
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -27,13 +27,13 @@ from tidegauge.strategies.blt.blt import Blt
 from tidegauge.strategies.blt.buffers import UNIT, checked_buffers
 from tidegauge.strategies.blt.comb import LONGEST_LAG, Comb
 from tidegauge.strategies.blt.comb_patterns import comb_pattern_gain_squared
-from tidegauge.strategies.blt.growth import Target, demands_of, grow, memory
+from tidegauge.strategies.blt.growth import Target, demands_of, grow, memory, written_out
 from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.blt.search import Solution, interlaced, residues
 from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
 from tidegauge.strategies.blt.variance import Teeth, variance_gain, variance_limit
 from tidegauge.strategies.bounds import lower_bound, worst_step
-from tidegauge.strategies.decay import Decay, FiniteDecay, Running, Window
+from tidegauge.strategies.decay import Decay, Running, Window
 from tidegauge.strategies.strategy import MOST_STEPS
 
 __all__ = ["Fit", "fit"]
@@ -138,7 +138,7 @@ def fit(
     return Fit(gaps, weights, asked, tuple(r for r, _ in judged), tuple(b for _, b in judged), comb)
 
 
-def _shortest_window(targets: Iterable[Target], longest: int) -> int:
+def _shortest_window(targets: Collection[Target], longest: int) -> int:
     """Return the lag of a comb worth trying; 0: none.
 
     Written-out weights have to end within the lag; and a comb within a stream of a few lags, or
@@ -146,8 +146,7 @@ def _shortest_window(targets: Iterable[Target], longest: int) -> int:
     """
     windows = [t.decay.steps for t in targets if isinstance(t.decay, Window) and t.step is None]
     lag = min((steps for steps in windows if steps > 1), default=0)
-    taps = [len(t.decay.taps) for t in targets if isinstance(t.decay, FiniteDecay)]
-    return lag if lag <= longest and max(taps, default=0) <= lag else 0
+    return lag if lag <= longest and max(map(written_out, targets)) <= lag else 0
 
 
 def _checked_views(views: Sequence[Decay]) -> tuple[Decay, ...]:
@@ -161,7 +160,7 @@ def _checked_views(views: Sequence[Decay]) -> tuple[Decay, ...]:
         if not isinstance(view, Decay):
             raise InvalidParameter(
                 f"Expected each view to be a decay, got {shown(view)}. It says what is summed. "
-                "Use Step(), Running(), Window, Exponential, Polynomial or Custom."
+                "Use Step(), Running(), Window, Exponential, Polynomial, Custom or Difference."
             )
     return asked
 

@@ -11,14 +11,25 @@ from numpy.typing import NDArray
 
 from tidegauge.strategies.blt.comb_search import CombDemands
 from tidegauge.strategies.blt.search import Demands, Solution, geometric_start, solve
-from tidegauge.strategies.decay import Custom, Decay, Exponential, FiniteDecay, Polynomial, Window
+from tidegauge.strategies.bounds import lower_bound
+from tidegauge.strategies.decay import (
+    Custom,
+    Decay,
+    Difference,
+    Exponential,
+    FiniteDecay,
+    Polynomial,
+    Step,
+    Window,
+)
 
-__all__ = ["Target", "demands_of", "grow", "memory"]
+__all__ = ["Target", "demands_of", "grow", "memory", "written_out"]
 
 Float64 = NDArray[np.float64]
 
 _WORTH = math.log(1.005)  # what one more buffer, or a comb, has to gain
 _MOST_BUFFERS = 7  # of 8; the eighth would pay only beyond 2^30 steps
+_MOST_WEIGHTS = 1 << 13  # of a difference that the search sees as it is
 _FIRST_BETA = 0.25
 _STEEPNESS = 32  # beta is a number of 32nds
 
@@ -94,7 +105,10 @@ def memory(target: Target) -> float:
     """Return how many steps a target remembers."""
     if target.step is not None:
         return float(target.step)
-    match target.decay:
+    decay = target.decay
+    if isinstance(decay, Difference):
+        return decay.lag + memory(Target(decay.view, None, 1.0))
+    match decay:
         case Window(steps=steps):
             return float(steps)
         case Exponential(gap=gap):
@@ -107,11 +121,24 @@ def memory(target: Target) -> float:
             return 1.0
 
 
+def written_out(target: Target) -> int:
+    """Return the length of a decay that the search takes as a list of weights; 0: it does not."""
+    match target.decay:
+        case Difference():
+            length = math.ceil(4 * memory(target))
+            return length if length <= _MOST_WEIGHTS else 0
+        case Step() | Custom() as decay:
+            return len(decay.taps)
+        case _:
+            return 0
+
+
 def demands_of(targets: list[Target], shares: list[float]) -> Demands:
     """Sort the targets by the form of their decay.
 
     A target read at a horizon within its memory is a running sum to the search: exactly so for
-    windows, nearly for exponentials (their ratio is still judged exactly).
+    windows, nearly for exponentials (their ratio is still judged exactly). A difference is a short
+    list of weights; one too long for that is left to the view that it is of.
     """
     running: list[tuple[float, float]] = []
     windows: list[tuple[float, float]] = []
@@ -120,8 +147,16 @@ def demands_of(targets: list[Target], shares: list[float]) -> Demands:
     for target, share in zip(targets, shares, strict=True):
         log_bound = math.log(target.bound / share)
         decay = target.decay
+        if isinstance(decay, Difference):
+            length = written_out(target)
+            if length:
+                finite.append((_autocorrelation(decay.weights(length)), log_bound))
+                continue
+            decay = decay.view
+            log_bound = math.log(lower_bound(decay) / share)
         if target.step is not None:
-            running.append((float(target.step), log_bound))
+            scale = decay.scale if isinstance(decay, Exponential) else 1.0
+            running.append((float(target.step), log_bound - math.log(scale)))
         elif isinstance(decay, Window):
             windows.append((float(decay.steps), log_bound))
         elif isinstance(decay, Exponential | Polynomial):

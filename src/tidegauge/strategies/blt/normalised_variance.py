@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.strategies.blt.variance import Inverse
+from tidegauge.strategies.blt.inverse import Inverse
 from tidegauge.strategies.decay import Decay
 
 __all__ = ["noise_row", "running_gains"]

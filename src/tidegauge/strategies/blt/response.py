@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.strategies.blt.inverse import Inverse
-from tidegauge.strategies.decay import Custom, Decay, Step, Window
+from tidegauge.strategies.decay import Custom, Decay, Difference, Step, Window
 
 __all__ = ["Products", "Response", "combed", "responses"]
 
@@ -109,8 +109,10 @@ class Products:
 def responses(inverse: Inverse, decay: Decay) -> list[tuple[float, Response]]:
     """Return b as one response of share 1, or as an affine combination of four neighbours."""
     match decay:
-        case Step() | Custom():
+        case Step() | Custom() | Difference(view=Step() | Custom()):
             return [(1.0, _finite(inverse, decay.taps))]
+        case Difference(view=of, lag=lag):
+            return [(share, _change(of, lag)) for share, of in responses(inverse, of)]
         case Window(steps=steps):
             return [(1.0, _window(inverse, steps))]
         case _:
@@ -159,6 +161,23 @@ def _window(inverse: Inverse, steps: int) -> Response:
     forgotten = np.r_[0.0, -rho[1:] * _lost(inverse.y, np.array(steps, dtype=np.float64))]
     starts = np.array([0.0, steps])
     return Response(_NO_TABLE, gaps, starts, np.stack([rho, forgotten]))
+
+
+def _change(of: Response, lag: int) -> Response:
+    """Return b_n - b_(n - lag) of a response without a table, whose pieces are on the same poles.
+
+    Within a piece every term falls by a factor in the lag, which loses no digits; terms of two
+    pieces of a window have opposite signs, so that nothing cancels.
+    """
+    starts = np.unique(np.r_[of.starts, of.starts + lag])
+    now = of.terms(starts)
+    ages = starts - lag
+    begun = ages >= of.starts[0]
+    before = np.where(begun[:, None], of.terms(np.maximum(ages, of.starts[0])), 0.0)
+    piece, earlier = (np.searchsorted(of.starts, n, side="right") for n in (starts, ages))
+    fallen = -before * _lost(of.gaps, np.array(float(lag)))
+    same = (begun & (piece == earlier))[:, None]
+    return Response(_NO_TABLE, of.gaps, starts, np.where(same, fallen, now - before))
 
 
 def _running(inverse: Inverse) -> tuple[Float64, Float64]:

@@ -17,7 +17,10 @@ import numpy as np
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blocks import best_levels
+from tidegauge.strategies.blt.comb_search import CombDemands
 from tidegauge.strategies.blt.fitting import _targets, fit
+from tidegauge.strategies.blt.growth import demands_of, grow, memory
+from tidegauge.strategies.blt.search import geometric_start, solve
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
 from tidegauge.strategies.strategy import Norm

@@ -6,7 +6,7 @@ import pytest
 import tidegauge as tg
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.testing import seeded_gauge
@@ -35,7 +35,7 @@ SETTINGS = {
     # the strategy that has to be planned, the views, what is asked
     "gaussian, all views": (Blt, VIEWS, {"guarantee": tg.ZCDP(0.5)}),
     "gaussian, epsilon and delta": (
-        Blt,
+        Comb,
         LONG,
         {"epsilon": 1.0, "delta": 1e-6, "horizon": 5000},
     ),
@@ -43,6 +43,12 @@ SETTINGS = {
         Blt,
         VIEWS,
         {"guarantee": tg.GaussianDP(1), "max_per_step": 1 << 30, "end": 1000},
+    ),
+    "gaussian, one window": (Comb, {"window": tg.Window(7)}, {"guarantee": tg.ZCDP(0.5)}),
+    "gaussian, windows of an id": (
+        Comb,
+        {"running": tg.Running(), "short": tg.Window(7), "long": tg.Window(20)},
+        {"guarantee": tg.ZCDP(0.5), "unit": tg.Contributions(5), "horizon": 200},
     ),
     "gaussian, steps alone": (Identity, {"step": tg.Step()}, {"guarantee": tg.GaussianDP(1)}),
     "gaussian, replace": (
@@ -71,7 +77,7 @@ SETTINGS = {
 
 
 def test_every_strategy_is_measured():
-    finals = {Blt, Identity, Blocks, OpenBlocks}
+    finals = {Blt, Comb, Identity, Blocks, OpenBlocks}
     known = {kind for kind in Strategy.__subclasses__() if kind.__module__.startswith("tidegauge.")}
     assert finals == known
     assert finals == {strategy for strategy, _, _ in SETTINGS.values()}

@@ -176,6 +176,11 @@ BAD_PARAMETERS = {
     "level 1": ({"level": 1}, "level"),
     "level too near 1": ({"level": 1 - 1e-12}, "level"),
     "level too near 0": ({"level": Fraction(1, 10**400)}, "level"),
+    "importance of nothing": ({"importance": {"week": 2}}, "names of views"),
+    "importance 0": ({"importance": {"running": 0}}, "importance"),
+    "importance 1000": ({"importance": {"running": 1000}}, "importance"),
+    "importance nan": ({"importance": {"running": float("nan")}}, "importance"),
+    "importance of all": ({"importance": 2}, "mapping"),
     "a number of thousands of digits": ({"horizon": -(10**5000)}, "horizon"),
     "three changes": ({"max_change": (0, 1, 2)}, "max_change"),
 }

@@ -27,6 +27,7 @@ def planned(**changes):
 
 PLANS = {
     "blt": {},
+    "comb": {"views": [tg.Running(), tg.Window(7)]},
     "identity": {"views": [tg.Step()]},
     "open blocks": {"epsilon": 1},
     "completed blocks": {"epsilon": 1, "max_change": 1 << 12},

@@ -15,7 +15,7 @@ from tidegauge.mechanisms.stored import fraction_of, fraction_text, plain, read_
 from tidegauge.privacy.guarantee import GaussianDP
 from tidegauge.privacy.unit import Contributions
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import Blt, NormalisedBlt
+from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.decay import (
     Custom,
     Difference,
@@ -42,6 +42,13 @@ REQUESTS = {
         "epsilon": 1,
         "delta": 1e-9,
         "end": 8760,
+        "cells": 7,
+    },
+    Comb: {
+        "views": [Running(), Window(24), Window(168)],
+        "epsilon": 1,
+        "delta": 1e-9,
+        "horizon": 8760,
         "cells": 7,
     },
     "custom": {
@@ -108,7 +115,7 @@ def test_a_plan_comes_back_bit_for_bit(plan):
 
 
 def test_the_plans_above_hold_every_strategy():
-    every = {Identity, Blt, NormalisedBlt, DenseToeplitz, Blocks, OpenBlocks}
+    every = {Identity, Blt, Comb, NormalisedBlt, DenseToeplitz, Blocks, OpenBlocks}
     assert {type(plan.strategy) for plan in PLANS} == every
 
 

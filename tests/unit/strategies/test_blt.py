@@ -157,8 +157,9 @@ def test_errors_come_with_the_noise_of_one_grain_at_mu_1():
 
 def test_a_fitted_filter_makes_a_strategy_with_the_errors_of_the_fit():
     views = [Running(), Window(24)]
-    fitted = fit(views, 365)
+    fitted = fit(views, 365, longest_lag=0)
     blt = Blt(fitted.gaps, fitted.weights, 30, 365)
+    assert blt == fitted.strategy(30, 365)
     for view, ratio, bound in zip(views, fitted.ratios, fitted.bounds, strict=True):
         assert blt.max_error(view, 365) == pytest.approx(ratio * bound, rel=1e-5)
     assert blt.largest_total > 1 << 20

@@ -1,7 +1,6 @@
 """Fits with a comb: closed forms, when one is taken, and that no start finds a better one."""
 
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -187,15 +186,3 @@ def test_forty_random_starts_find_nothing_better(views, horizon, lag):
         tried = search.solve(CombDemands(demands, lag), np.r_[start, rng.uniform(0.05, 0.55)])
         best = min(best, tried.worst)
     assert found.worst <= best + 1e-3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("views", "horizon", "lag"), HARD)
-def test_a_fit_takes_a_second_at_most(views, horizon, lag):
-    fit(views, horizon)
-    least = math.inf
-    for _ in range(3):
-        start = time.process_time()
-        fit(views, horizon)
-        least = min(least, time.process_time() - start)
-    assert least < 1.0

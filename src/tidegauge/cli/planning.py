@@ -54,6 +54,7 @@ def budget_data(budget: Budget, targets: Sequence[Target], plan: Plan) -> dict[s
                 "half_width": width,
                 "step": step,
                 "level": plan.gauges[target.gauge].mechanism.level,
+                "band": plan.gauges[target.gauge].mechanism.band,
             }
             for target, (width, step) in zip(targets, budget.widths, strict=True)
         ],
@@ -66,8 +67,8 @@ def tell_budget(terminal: Terminal, told: dict[str, Any]) -> None:
     for view in told["views"]:
         terminal.data(
             f"{view['gauge']}, {view['name']}: at its worst step ({view['step']:,}) half of the "
-            f"{100 * view['level']:.10g} % interval is {significant(view['half_width'])} "
-            f"(asked: at most {view['asked']:g})."
+            f"{view['band']} {100 * view['level']:.10g} % interval is "
+            f"{significant(view['half_width'])} (asked: at most {view['asked']:g})."
         )
     terminal.data("")
 

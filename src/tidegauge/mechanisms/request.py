@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tidegauge.checks import exact, integer, shown
+from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.intervals import Band, band_of, level_of
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
@@ -36,6 +37,7 @@ class Request:
         horizon: Steps to design for; None: unknown.
         end: The last step, from 1; None: no end.
         level: Coverage of the intervals.
+        band: Whether the level holds at each step alone or for a whole curve.
         anticipate: Decays to design for as well, which are not published.
         name: What the gauge is called where there are several.
         budget_weight: Its part in the split of the guarantee over several gauges.
@@ -50,6 +52,7 @@ class Request:
     horizon: int | None
     end: int | None
     level: float
+    band: Band = "pointwise"
     anticipate: tuple[Decay, ...] = ()
     name: str = ""
     budget_weight: Fraction = Fraction(1)
@@ -70,6 +73,7 @@ def request_of(
     max_cells: Any = 1,
     max_per_step: Any = None,
     level: Any = 0.95,
+    band: Any = "pointwise",
 ) -> Request:
     """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
 
@@ -102,6 +106,7 @@ def request_of(
         horizon=horizon,
         end=end,
         level=level_of(level),
+        band=band_of(band),
     )
 
 
@@ -205,19 +210,3 @@ def steps_of(horizon: Any, end: Any) -> tuple[int | None, int | None]:
     why = "It is the number of steps that accuracy is designed for; leave it out if unknown."
     horizon = integer("horizon", horizon, low=1, high=_MOST_STEPS, why=why)
     return (horizon if end is None else min(horizon, end)), end
-
-
-def level_of(level: Any) -> float:
-    """Return the coverage of intervals, strictly between 0 and 1.
-
-    Raises:
-        InvalidParameter: It is not.
-    """
-    why = "It is the chance that an interval covers the true value. Write 0.95."
-    number = exact("level", level, above=0, below=1, why=why)
-    if not Fraction(1, 10**9) <= number <= 1 - Fraction(1, 10**9):
-        raise InvalidParameter(
-            f"Expected level in [1e-9, 1 - 1e-9], got level={shown(level)}. Further out, double "
-            f"precision cannot tell tails apart. {why}"
-        )
-    return float(number)

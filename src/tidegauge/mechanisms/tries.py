@@ -112,6 +112,7 @@ def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePl
         horizon=request.horizon,
         end=request.end,
         level=request.level,
+        band=request.band,
     )
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tidegauge.errors import InvalidParameter, StoreBehind, StoreMismatch
 
 if TYPE_CHECKING:
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.problems import Problem
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.problems import Problem
+    from tidegauge.planning.settings import Settings
 
 __all__ = ["accepted", "plan_file", "planned"]
 
@@ -27,8 +27,8 @@ def planned(path: Path) -> tuple[Plan, Settings, tuple[Problem, ...]]:
     """
     if path.suffix == ".json":
         return *_of_plan_file(path), ()
-    from tidegauge.plan.config import config_of, settings_of
-    from tidegauge.plan.planner import plan_of
+    from tidegauge.planning.config import config_of, settings_of
+    from tidegauge.planning.planner import plan_of
 
     config = config_of(path)
     return plan_of(config), settings_of(config), config.warnings
@@ -61,16 +61,16 @@ def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings, tuple[Pr
 
 def plan_file(plan: Plan, settings: Settings, folder: Path) -> bytes:
     """Return the bytes of a plan file in a folder: the plan, and settings that no hash covers."""
-    from tidegauge.plan.canonical import canonical_bytes, parsed_json
+    from tidegauge.planning.canonical import canonical_bytes, parsed_json
 
     content: dict[str, Any] = parsed_json(plan.canonical())
     return canonical_bytes(content | {"settings": settings.data(folder)})
 
 
 def _of_plan_file(path: Path) -> tuple[Plan, Settings]:
-    from tidegauge.plan.canonical import parsed_json
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.canonical import parsed_json
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.settings import Settings
 
     try:
         with path.open("rb") as file:
@@ -94,7 +94,7 @@ def _of_plan_file(path: Path) -> tuple[Plan, Settings]:
 def _stored(store: Path) -> Plan | None:
     """Return the plan that a store has accepted, if there is one that can be read."""
     from tidegauge.engine.status import status_of
-    from tidegauge.plan.plan import Plan
+    from tidegauge.planning.plan import Plan
 
     if not store.is_file():
         return None

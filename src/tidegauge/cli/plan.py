@@ -21,9 +21,9 @@ from tidegauge.cli.terminal import Column, Terminal
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.problems import Problem
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.problems import Problem
+    from tidegauge.planning.settings import Settings
 
 __all__ = ["plan"]
 
@@ -74,7 +74,7 @@ def plan(
     stands out, and the ratio to the lower bound of any factorization mechanism. The plan file can
     be signed and run: its SHA-256 says what was approved.
     """
-    from tidegauge.plan.words import described
+    from tidegauge.planning.words import described
 
     _refuse(config, output, compare, errors, picture)
     if errors:
@@ -141,8 +141,8 @@ def _solved(
     path: Path, errors: tuple[str, ...]
 ) -> tuple[Plan, Settings, tuple[Problem, ...], dict[str, Any]]:
     """The plan of the config with the least budget for the errors asked."""
-    from tidegauge.plan.config import config_of
-    from tidegauge.plan.planner import plan_of
+    from tidegauge.planning.config import config_of
+    from tidegauge.planning.planner import plan_of
 
     config = config_of(path)
     budget, targets = solved(config, errors)
@@ -153,9 +153,9 @@ def _solved(
 
 def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
     """The candidates of a config, under the guarantee of its plan."""
-    from tidegauge.plan.candidates import described_candidates
-    from tidegauge.plan.config import config_of
-    from tidegauge.plan.planner import compared
+    from tidegauge.planning.candidates import described_candidates
+    from tidegauge.planning.config import config_of
+    from tidegauge.planning.planner import compared
 
     config = replace(config_of(path), guarantee=made.guarantee)
     return described_candidates(config, compared(config))
@@ -163,7 +163,7 @@ def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
 
 def _refuse_to_overwrite(settings: Settings, config: Path, option: str, output: Path) -> None:
     """Refuse a file in the place of anything that the plan works with."""
-    from tidegauge.plan.places import place_of
+    from tidegauge.planning.places import place_of
 
     place = place_of(output)
     public = place.inside(settings.path(settings.public))

@@ -15,9 +15,9 @@ from tidegauge.cli.words import significant
 from tidegauge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from tidegauge.plan.config import Config
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.target import Budget, Target
+    from tidegauge.planning.config import Config
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.target import Budget, Target
 
 __all__ = ["budget_data", "draw_noise", "solved", "tell_budget", "tell_candidates"]
 
@@ -31,7 +31,7 @@ _LAST_DAY_US = 253_402_214_400_000_000  # 9999-12-31: no calendar goes further
 
 def solved(config: Config, texts: Sequence[str]) -> tuple[Budget, tuple[Target, ...]]:
     """Return the least budget for errors such as ``week=25``."""
-    from tidegauge.plan.target import budget_for, targets_of
+    from tidegauge.planning.target import budget_for, targets_of
 
     try:
         targets = targets_of(config, texts)
@@ -96,8 +96,8 @@ def tell_candidates(terminal: Terminal, told: Sequence[dict[str, Any]]) -> None:
 
 def draw_noise(plan: Plan, output: Path) -> None:
     """Draw the noise of every view over its steps."""
-    from tidegauge.plan.widest import last_step, noise_curve
-    from tidegauge.plan.words import span_in_words
+    from tidegauge.planning.widest import last_step, noise_curve
+    from tidegauge.planning.words import span_in_words
     from tidegauge.plots import Panel, noise_figure
 
     views = [(gauge, name, decay) for gauge in plan.gauges for name, decay in gauge.views]

@@ -15,8 +15,8 @@ from tidegauge.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tidegauge.engine.run import Outcome
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.settings import Settings
 
 __all__ = ["run"]
 

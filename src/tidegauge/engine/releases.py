@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.plan.plan import Clock, PlannedGauge
+from tidegauge.planning.plan import Clock, PlannedGauge
 from tidegauge.strategies.decay import Decay, Window
 from tidegauge.strategies.strategy import Float64, Int64
 

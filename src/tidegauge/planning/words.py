@@ -8,8 +8,8 @@ from typing import Any
 
 from tidegauge.mechanisms.comparison import least_std
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.plan.durations import UNITS, written
-from tidegauge.plan.plan import Plan, PlannedGauge
+from tidegauge.planning.durations import UNITS, written
+from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table, mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON

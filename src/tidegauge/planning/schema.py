@@ -13,7 +13,7 @@ def config_schema() -> dict[str, Any]:
     It knows fields, their types and choices. What several fields have to agree on is left to
     ``tidegauge validate``.
     """
-    from tidegauge.plan.form import ConfigForm
+    from tidegauge.planning.form import ConfigForm
 
     schema = ConfigForm.model_json_schema(mode="validation")
     return {

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Literal
 
 from tidegauge.mechanisms.intervals import Band
-from tidegauge.plan.form import View
-from tidegauge.plan.parts import Clock, IdUnit, TimeColumn
-from tidegauge.plan.problems import Problem
-from tidegauge.plan.settings import Settings
+from tidegauge.planning.form import View
+from tidegauge.planning.parts import Clock, IdUnit, TimeColumn
+from tidegauge.planning.problems import Problem
+from tidegauge.planning.settings import Settings
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import NeighboringRelation
 
@@ -21,7 +21,7 @@ __all__ = ["Config", "GaugeConfig"]
 class GaugeConfig:
     """One gauge as declared; contributions in grains, lengths in steps.
 
-    The fields are those of :class:`~tidegauge.plan.plan.PlannedGauge`, without a mechanism.
+    The fields are those of :class:`~tidegauge.planning.plan.PlannedGauge`, without a mechanism.
     """
 
     name: str

@@ -127,7 +127,7 @@ class PlannedGauge:
         if self.column is not None:
             names.add(self.column)
         if self.where is not None:
-            from tidegauge.plan.where import columns
+            from tidegauge.planning.where import columns
 
             names |= set(columns(self.where))
         return tuple(sorted(names))

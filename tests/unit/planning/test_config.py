@@ -7,17 +7,17 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from unit.plan.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
+from unit.planning.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.plan.config import config_of, settings_of
-from tidegauge.plan.document import Scalar
-from tidegauge.plan.durations import UNITS, microseconds, microseconds_of, steps_in, written
-from tidegauge.plan.fields import RESERVED, amount
-from tidegauge.plan.form import View
-from tidegauge.plan.plan import Clock, IdUnit, TimeColumn
-from tidegauge.plan.problems import ConfigError, Problem, did_you_mean
-from tidegauge.plan.settings import Settings, Sink
+from tidegauge.planning.config import config_of, settings_of
+from tidegauge.planning.document import Scalar
+from tidegauge.planning.durations import UNITS, microseconds, microseconds_of, steps_in, written
+from tidegauge.planning.fields import RESERVED, amount
+from tidegauge.planning.form import View
+from tidegauge.planning.plan import Clock, IdUnit, TimeColumn
+from tidegauge.planning.problems import ConfigError, Problem, did_you_mean
+from tidegauge.planning.settings import Settings, Sink
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window

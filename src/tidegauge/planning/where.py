@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegauge.plan.predicate import Node, PredicateError, canonical_text, walk
-from tidegauge.plan.predicate_syntax import predicate_of, too_deep
+from tidegauge.planning.predicate import Node, PredicateError, canonical_text, walk
+from tidegauge.planning.predicate_syntax import predicate_of, too_deep
 
 if TYPE_CHECKING:
     import polars
@@ -64,7 +64,7 @@ def expression(text: str) -> polars.Expr:
     Raises:
         PredicateError: See :func:`checked`.
     """
-    from tidegauge.plan.predicate_polars import compiled
+    from tidegauge.planning.predicate_polars import compiled
 
     return compiled(parsed(text))
 
@@ -82,7 +82,7 @@ def parsed(text: str) -> Node:
             0,
         )
     node = predicate_of(text)
-    from tidegauge.plan.predicate_polars import weight
+    from tidegauge.planning.predicate_polars import weight
 
     if weight(node) > _MOST_WEIGHT:
         raise too_deep(0)

@@ -4,12 +4,12 @@ import json
 import os
 
 import pytest
-from unit.plan.configs import SMALL
+from unit.planning.configs import SMALL
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.plan.config import ConfigError, config_of
-from tidegauge.plan.places import place_of
-from tidegauge.plan.settings import Settings
+from tidegauge.planning.config import ConfigError, config_of
+from tidegauge.planning.places import place_of
+from tidegauge.planning.settings import Settings
 
 RIGHT = {
     "sources": ["in/a.csv"],

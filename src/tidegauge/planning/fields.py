@@ -12,8 +12,8 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.plan import durations
-from tidegauge.plan.document import Scalar
+from tidegauge.planning import durations
+from tidegauge.planning.document import Scalar
 from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Running, Step, Window
 
 __all__ = [

@@ -9,7 +9,7 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain
-from tidegauge.plan.parts import Clock, IdUnit, PlannedGauge, TimeColumn, count_cells
+from tidegauge.planning.parts import Clock, IdUnit, PlannedGauge, TimeColumn, count_cells
 from tidegauge.strategies.decay import Decay
 
 __all__ = [
@@ -134,7 +134,7 @@ def _check_gauge(gauge: PlannedGauge) -> None:
 def _where(text: str | None) -> str | None:
     """The predicate, which has to be in the form that was written."""
     if text is not None:
-        from tidegauge.plan.where import checked
+        from tidegauge.planning.where import checked
 
         if checked(text) != text:
             raise changed("a predicate in canonical form", "another")

@@ -7,14 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from unit.plan.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
+from unit.planning.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.stored import fraction_text
-from tidegauge.plan.config import config_of, settings_of
-from tidegauge.plan.plan import Plan, canonical_bytes
-from tidegauge.plan.planner import plan_of
-from tidegauge.plan.settings import Settings
+from tidegauge.planning.config import config_of, settings_of
+from tidegauge.planning.plan import Plan, canonical_bytes
+from tidegauge.planning.planner import plan_of
+from tidegauge.planning.settings import Settings
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import GaussianDP, PureDP
 from tidegauge.strategies.decay import Step, Window

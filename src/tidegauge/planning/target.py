@@ -16,13 +16,13 @@ from math import inf
 from tidegauge.errors import InvalidParameter, TidegaugeError, UnsupportedCombination
 from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
-from tidegauge.plan import fields
-from tidegauge.plan.declared import Config
-from tidegauge.plan.document import Scalar
-from tidegauge.plan.form import View
-from tidegauge.plan.planner import compared
-from tidegauge.plan.problems import did_you_mean
-from tidegauge.plan.widest import worst_half_width
+from tidegauge.planning import fields
+from tidegauge.planning.declared import Config
+from tidegauge.planning.document import Scalar
+from tidegauge.planning.form import View
+from tidegauge.planning.planner import compared
+from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.widest import worst_half_width
 from tidegauge.privacy.costs import PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, rounded_up
 

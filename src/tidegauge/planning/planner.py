@@ -10,9 +10,9 @@ from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
-from tidegauge.plan.declared import Config, GaugeConfig
-from tidegauge.plan.parts import PlannedGauge, count_cells, neighbors_of
-from tidegauge.plan.plan import Plan
+from tidegauge.planning.declared import Config, GaugeConfig
+from tidegauge.planning.parts import PlannedGauge, count_cells, neighbors_of
+from tidegauge.planning.plan import Plan
 from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
 
 __all__ = ["compared", "plan_of"]

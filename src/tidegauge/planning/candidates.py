@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegauge.mechanisms.comparison import Candidate, Comparison
-from tidegauge.plan.declared import Config
+from tidegauge.planning.declared import Config
 
 __all__ = ["described_candidates"]
 

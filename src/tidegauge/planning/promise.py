@@ -11,9 +11,9 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
-from tidegauge.plan.durations import instant_text, written
-from tidegauge.plan.plan import Plan, PlannedGauge
-from tidegauge.plan.words import (
+from tidegauge.planning.durations import instant_text, written
+from tidegauge.planning.plan import Plan, PlannedGauge
+from tidegauge.planning.words import (
     budget_share,
     delta_of,
     epsilon_of,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.checks import shown
-from tidegauge.plan.problems import ConfigError, Problem
+from tidegauge.planning.problems import ConfigError, Problem
 
 __all__ = ["Document", "Path_", "Scalar", "document_from", "document_of", "read_text"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tidegauge.checks import shown
-from tidegauge.plan import fields, form
-from tidegauge.plan.document import Document, Path_
-from tidegauge.plan.problems import did_you_mean
+from tidegauge.planning import fields, form
+from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.problems import did_you_mean
 
 __all__ = ["note", "value_at"]
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tidegauge.plan.predicate import FUNCTIONS, NUMBER, TEXT, Node, walk
+from tidegauge.planning.predicate import FUNCTIONS, NUMBER, TEXT, Node, walk
 
 if TYPE_CHECKING:
     import polars

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from unit.plan.configs import BASKETS, FLIGHTS, RECORDS, SMALL
+from unit.planning.configs import BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.plan.config import config_of
-from tidegauge.plan.planner import plan_of
-from tidegauge.plan.target import budget_for, targets_of
-from tidegauge.plan.widest import noise_curve, worst_half_width
+from tidegauge.planning.config import config_of
+from tidegauge.planning.planner import plan_of
+from tidegauge.planning.target import budget_for, targets_of
+from tidegauge.planning.widest import noise_curve, worst_half_width
 
 HOURLY = SMALL.replace("privacy:", "end: 2013-02-01T00:00:00Z\nprivacy:").replace(
     "{departures: count}", "{departures: {count: , views: [step, running, 1d]}}"

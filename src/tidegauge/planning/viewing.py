@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.plan.document import document_from
-from tidegauge.plan.form import AnyView, Context, View
+from tidegauge.planning.document import document_from
+from tidegauge.planning.form import AnyView, Context, View
 
 __all__ = ["view_of"]
 

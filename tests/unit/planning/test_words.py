@@ -9,12 +9,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 from ruamel.yaml import YAML
-from unit.plan.configs import ALL, FLIGHTS, SMALL
+from unit.planning.configs import ALL, FLIGHTS, SMALL
 
-from tidegauge.plan.config import config_of
-from tidegauge.plan.plan import Plan
-from tidegauge.plan.planner import plan_of
-from tidegauge.plan.promise import (
+from tidegauge.planning.config import config_of
+from tidegauge.planning.plan import Plan
+from tidegauge.planning.planner import plan_of
+from tidegauge.planning.promise import (
     assumptions,
     declared,
     ledger_data,
@@ -22,8 +22,8 @@ from tidegauge.plan.promise import (
     privacy_data,
     privacy_text,
 )
-from tidegauge.plan.schema import config_schema
-from tidegauge.plan.words import budget_share, described, epsilon_of, mu_of, ratio_to_bound
+from tidegauge.planning.schema import config_schema
+from tidegauge.planning.words import budget_share, described, epsilon_of, mu_of, ratio_to_bound
 from tidegauge.strategies.decay import Running
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,14 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from tidegauge.errors import InvalidParameter, TidegaugeError
-from tidegauge.plan import durations, fields, form
-from tidegauge.plan.agreement import Agreement
-from tidegauge.plan.complaints import note, value_at
-from tidegauge.plan.declared import Config, GaugeConfig
-from tidegauge.plan.document import Document, Scalar, document_of
-from tidegauge.plan.known_values import distinct
-from tidegauge.plan.problems import ConfigError, Problem
-from tidegauge.plan.settings import Settings
+from tidegauge.planning import durations, fields, form
+from tidegauge.planning.agreement import Agreement
+from tidegauge.planning.complaints import note, value_at
+from tidegauge.planning.declared import Config, GaugeConfig
+from tidegauge.planning.document import Document, Scalar, document_of
+from tidegauge.planning.known_values import distinct
+from tidegauge.planning.problems import ConfigError, Problem
+from tidegauge.planning.settings import Settings
 
 __all__ = ["Config", "ConfigError", "GaugeConfig", "Problem", "config_of", "settings_of"]
 

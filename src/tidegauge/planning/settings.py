@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.stored import Reader
-from tidegauge.plan.places import Place, matches, place_of
+from tidegauge.planning.places import Place, matches, place_of
 
 __all__ = ["Conflict", "Settings", "Sink", "default_folder", "default_mark"]
 

@@ -1,7 +1,7 @@
 """The form of a config file: which fields there are, as pydantic models.
 
 The models check one value at a time, so that every mistake of a file is found in one reading;
-:mod:`tidegauge.plan.config` checks what several fields have to agree on.
+:mod:`tidegauge.planning.config` checks what several fields have to agree on.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pydantic_core import PydanticCustomError
 
 from tidegauge.errors import TidegaugeError
 from tidegauge.mechanisms.intervals import BANDS, Band, level_of
-from tidegauge.plan import fields
-from tidegauge.plan.document import Scalar
-from tidegauge.plan.where import PredicateError, checked
+from tidegauge.planning import fields
+from tidegauge.planning.document import Scalar
+from tidegauge.planning.where import PredicateError, checked
 from tidegauge.strategies.decay import Decay
 
 __all__ = ["ConfigForm", "Context", "FileForm", "GaugeForm", "IdForm", "View"]
@@ -129,7 +129,7 @@ def _zone(value: Any) -> str:
 
 
 def _step(value: Any) -> int | None:
-    from tidegauge.plan.durations import microseconds
+    from tidegauge.planning.durations import microseconds
 
     if isinstance(value, Scalar) and value == "record":
         return None

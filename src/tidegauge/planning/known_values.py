@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidegauge.checks import shown
-from tidegauge.plan.document import Document, Path_, read_text
-from tidegauge.plan.fields import twins
-from tidegauge.plan.form import FileForm
-from tidegauge.plan.problems import ConfigError
+from tidegauge.planning.document import Document, Path_, read_text
+from tidegauge.planning.fields import twins
+from tidegauge.planning.form import FileForm
+from tidegauge.planning.problems import ConfigError
 
 __all__ = ["distinct", "values_of_file"]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tidegauge.plan.where import PredicateError, checked, columns, expression, parsed
+from tidegauge.planning.where import PredicateError, checked, columns, expression, parsed
 
 # --- a plain evaluator: one row, Python values, None for NULL
 

@@ -2,7 +2,7 @@
 
 Its canonical bytes are JSON with sorted keys, no spaces, integers, text and fractions ``"n/d"``:
 no float, so that every reader hashes the same bytes. A plan is made from a config by
-:mod:`tidegauge.plan.planner` and read back by :meth:`Plan.from_bytes`, which fits nothing.
+:mod:`tidegauge.planning.planner` and read back by :meth:`Plan.from_bytes`, which fits nothing.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.stored import Reader, plain, read_as
-from tidegauge.plan.canonical import canonical_bytes, digest, parsed_json
-from tidegauge.plan.fields import is_line
-from tidegauge.plan.parts import Clock, IdUnit, PlannedGauge, TimeColumn, neighbors_of
-from tidegauge.plan.parts_data import (
+from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
+from tidegauge.planning.fields import is_line
+from tidegauge.planning.parts import Clock, IdUnit, PlannedGauge, TimeColumn, neighbors_of
+from tidegauge.planning.parts_data import (
     changed,
     clock_of,
     gauge_data,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tidegauge.checks import shown
-from tidegauge.plan.predicate import (
+from tidegauge.planning.predicate import (
     CAST_NAMES,
     CONDITION,
     FUNCTIONS,

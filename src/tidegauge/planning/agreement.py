@@ -9,15 +9,15 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
-from tidegauge.plan import durations, fields, form
-from tidegauge.plan.complaints import value_at
-from tidegauge.plan.declared import Config, GaugeConfig
-from tidegauge.plan.document import Document, Path_
-from tidegauge.plan.known_values import distinct, values_of_file
-from tidegauge.plan.parts import Clock, IdUnit, TimeColumn, count_cells
-from tidegauge.plan.problems import did_you_mean
-from tidegauge.plan.settings import Settings, Sink
-from tidegauge.plan.sources import kind_of, unknown_kind
+from tidegauge.planning import durations, fields, form
+from tidegauge.planning.complaints import value_at
+from tidegauge.planning.declared import Config, GaugeConfig
+from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.known_values import distinct, values_of_file
+from tidegauge.planning.parts import Clock, IdUnit, TimeColumn, count_cells
+from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.settings import Settings, Sink
+from tidegauge.planning.sources import kind_of, unknown_kind
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.unit import relation_of
 from tidegauge.strategies.decay import Running, Step

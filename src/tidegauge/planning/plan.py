@@ -7,7 +7,6 @@ no float, so that every reader hashes the same bytes. A plan is made from a conf
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -215,7 +214,7 @@ class Plan:
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:
-        """Return the plan of a plan file; ``settings`` beside it are left aside.
+        """Return the plan of a plan file.
 
         Nothing is fitted: the stored numbers are used, after sensitivity, cost and ledger were
         computed anew from them.
@@ -224,10 +223,7 @@ class Plan:
             InvalidParameter: It is no plan of this version, or its numbers contradict.
             BudgetExceeded: The gauges together exceed the guarantee.
         """
-        parsed = parsed_json(data)
-        if isinstance(parsed, Mapping):
-            parsed = {key: value for key, value in parsed.items() if key != "settings"}
-        plan = _plan_of(parsed)
+        plan = _plan_of(parsed_json(data))
         plan.verify()
         return plan
 

@@ -6,10 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.stored import Reader
 from tidegauge.planning.places import Place, matches, place_of
 
 __all__ = ["Conflict", "Settings", "Sink", "default_folder", "default_mark"]
@@ -64,7 +61,7 @@ class Settings:
     """Where events come from, where state lives, what may leave.
 
     Attributes:
-        base: The folder that relative paths start from: that of the config or plan file.
+        base: The folder that relative paths start from: that of the config.
         sources: Files, globs, or ``-`` for standard input.
         store: Private state.
         public: Folder of what may leave.
@@ -83,30 +80,6 @@ class Settings:
         """Return a path of these settings as the process can open it."""
         return Path(self.base) / text
 
-    def data(self, base: str | Path | None = None) -> dict[str, Any]:
-        """Return the ``settings`` of a plan file that lies in the folder ``base``."""
-
-        def moved(text: str) -> str:
-            if base is None or text == "-" or Path(text).is_absolute():
-                return text
-            path = os.path.relpath(self.path(text), base)
-            return path + "/" * text.endswith("/")
-
-        return {
-            "sources": [moved(source) for source in self.sources],
-            "store": moved(self.store),
-            "public": moved(self.public),
-            "mark": None if self.mark is None else moved(self.mark),
-            "sinks": [
-                {
-                    "kind": sink.kind,
-                    "path": moved(sink.path),
-                    "views": None if sink.views is None else list(sink.views),
-                }
-                for sink in self.sinks
-            ],
-        }
-
     def check(self, *files: Path) -> list[Conflict]:
         """Return which places would overwrite one another or let private state out.
 
@@ -115,12 +88,12 @@ class Settings:
         in folders are listed, no file is opened.
 
         Args:
-            files: The config or the plan file, and what else must not be overwritten.
+            files: The config, and what else must not be overwritten.
         """
         store = self.path(self.store)
         mark = default_mark(store) if self.mark is None else self.path(self.mark)
         named = [
-            ((), "the config or plan file", [place_of(file) for file in files]),
+            ((), "the config", [place_of(file) for file in files]),
             *self._sources(),
             (("store",), "the store", [place_of(store), *map(place_of, _beside(store))]),
             (("mark",), "the mark", [place_of(mark)]),
@@ -194,35 +167,6 @@ class Settings:
                 )
         return found
 
-    @staticmethod
-    def of(data: Any, base: str | Path, *files: Path) -> Settings:
-        """Return the settings that :meth:`data` wrote into a plan file in the folder ``base``.
-
-        Args:
-            data: From the plan file.
-            base: Its folder.
-            files: See :meth:`check`.
-
-        Raises:
-            InvalidParameter: They are not of that form, or places meet that must not.
-        """
-        reader = Reader(data, "settings")
-        settings = Settings(
-            base=str(base),
-            sources=tuple(str(source) for source in reader.items("sources")),
-            store=reader.text("store"),
-            public=reader.text("public"),
-            mark=reader.optional_text("mark"),
-            sinks=tuple(_sink(Reader(item, "a sink")) for item in reader.items("sinks")),
-        )
-        reader.done()
-        paths = (*settings.sources, settings.store, settings.public, settings.mark or "")
-        if "\0" in "".join((*paths, *(sink.path for sink in settings.sinks))):
-            raise InvalidParameter("Expected paths, got a zero byte in one. No file has it.")
-        for conflict in settings.check(*files):
-            raise InvalidParameter(conflict.message)
-        return settings
-
 
 _Named = tuple[tuple[str | int, ...], str, list[Place]]
 
@@ -248,9 +192,3 @@ def _clashes(named: list[_Named]) -> list[Conflict]:
                     )
                 )
     return found
-
-
-def _sink(reader: Reader) -> Sink:
-    kind, path, views = reader.text("kind"), reader.text("path"), reader.take("views")
-    reader.done()
-    return Sink(kind, path, None if views is None else tuple(str(view) for view in views))

@@ -11,10 +11,9 @@ from unit.planning.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.stored import fraction_text
-from tidegauge.planning.config import config_of, settings_of
+from tidegauge.planning.config import config_of
 from tidegauge.planning.plan import Plan, canonical_bytes
 from tidegauge.planning.planner import plan_of
-from tidegauge.planning.settings import Settings
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import GaussianDP, PureDP
 from tidegauge.strategies.decay import Step, Window
@@ -175,20 +174,12 @@ def test_reading_a_plan_fits_nothing(plans, name, monkeypatch):
     assert Plan.from_bytes(stored) == plans[name]
 
 
-def test_settings_beside_a_plan_do_not_change_its_hash(plans):
+def test_a_plan_file_holds_the_plan_and_nothing_else(plans):
     plan = plans["flights"]
-    data = {**json.loads(plan.canonical()), "settings": {"store": "elsewhere"}}
-    assert Plan.from_bytes(canonical_bytes(data)).sha256 == plan.sha256
+    data = json.loads(plan.canonical())
     assert Plan.from_bytes(json.dumps(data, indent=3).encode()) == plan
-
-
-def test_settings_come_back_and_move_with_the_plan_file(tmp_path):
-    settings = settings_of(config(tmp_path, FLIGHTS))
-    assert Settings.of(settings.data(), settings.base) == settings
-    (tmp_path / "signed").mkdir()
-    moved = Settings.of(settings.data(tmp_path / "signed"), tmp_path / "signed")
-    assert moved.path(moved.store).resolve() == (tmp_path / "flights.tidegauge").resolve()
-    assert moved.public == "../public/"
+    with pytest.raises(InvalidParameter):
+        Plan.from_bytes(canonical_bytes(data | {"settings": {"store": "elsewhere"}}))
 
 
 # --- what belongs to a plan

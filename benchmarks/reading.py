@@ -18,7 +18,7 @@ from timing import least
 
 from tidegauge.connectors.files import Files
 from tidegauge.engine.totals import totals
-from tidegauge.plan.plan import Clock, PlannedGauge, TimeColumn
+from tidegauge.planning.plan import Clock, PlannedGauge, TimeColumn
 
 HOUR = 3_600_000_000
 START, STEPS = 978_307_200_000_000, 4345  # from 2001-01-01T00:00:00Z to the last flight

@@ -24,7 +24,7 @@ from tidegauge.engine.store import Store
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.request import request_of
-from tidegauge.plan.plan import Clock, Plan, PlannedGauge, TimeColumn
+from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Running, Window
 

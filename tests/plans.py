@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tidegauge.plan.plan import Clock, IdUnit, PlannedGauge, TimeColumn
+from tidegauge.planning.plan import Clock, IdUnit, PlannedGauge, TimeColumn
 
 HOUR = 3_600_000_000
 START = 1_356_998_400_000_000  # 2013-01-01T00:00:00Z

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UnsupportedCombination,
         WriteFailed,
     )
+    from tidegauge.mechanisms.design import plan
     from tidegauge.mechanisms.gauge import Gauge
     from tidegauge.mechanisms.release import Release
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -67,6 +68,7 @@ __all__ = [
     "WriteFailed",
     "__version__",
     "open",
+    "plan",
 ]
 
 _HOMES = {
@@ -76,6 +78,7 @@ _HOMES = {
         "MissingExtra", "SourceUnavailable", "StoreBehind", "StoreMismatch", "StreamEnded",
         "TidegaugeError", "UnsupportedCombination", "WriteFailed",
     ),
+    "mechanisms.design": ("plan",),
     "mechanisms.gauge": ("Gauge",),
     "mechanisms.release": ("Release",),
     "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),

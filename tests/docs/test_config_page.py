@@ -8,7 +8,7 @@ import pytest
 from terminals import in_process as tidegauge
 from visits import rows_of_visits
 
-from tidegauge.plan.schema import config_schema
+from tidegauge.planning.schema import config_schema
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "config.md").read_text()

@@ -51,7 +51,7 @@ def test_3_a_plan_whose_gauges_cost_more_than_its_guarantee(shop):
     plan = json.loads((shop / "plan.json").read_text())
     plan["gauges"].append(plan["gauges"][0] | {"name": "again"})
     (shop / "plan.json").write_text(json.dumps(plan))
-    code, out, err = tidegauge("run", "plan.json", cwd=shop)
+    code, out, err = run(shop, "--approved", "plan.json")
     assert (3, "") == (code, out), err
     assert "Together they would exceed what was promised." in err
     assert not (shop / "public").exists()
@@ -139,19 +139,6 @@ def test_78_a_kind_of_source_that_run_cannot_read(shop):
     assert "v.parquet.gz" in said.pop()
 
 
-@pytest.mark.parametrize("sink", ["visits.csv", "visits.tidegauge", "visits.mark", "public/x.csv"])
-def test_78_a_plan_file_whose_sink_would_overwrite_something(shop, sink):
-    assert 0 == tidegauge("plan", "visits.yaml", "-o", "plan.json", cwd=shop)[0]
-    content = json.loads((shop / "plan.json").read_text())
-    content["settings"]["sinks"] = [{"kind": "csv", "path": sink, "views": None}]
-    (shop / "plan.json").write_text(json.dumps(content))
-    before = contents(shop)
-    code, out, err = tidegauge("run", "plan.json", cwd=shop)
-    assert (78, "") == (code, out), err
-    assert "sink" in err
-    assert before == contents(shop)
-
-
 @pytest.mark.parametrize(
     "output", ["visits.csv", "visits.yaml", "visits.tidegauge", "visits.mark", "public/plan.json"]
 )
@@ -168,6 +155,33 @@ def test_78_a_plan_that_is_not_the_approved_one(shop):
     assert not (shop / "visits.tidegauge").exists()
     digest = json.loads(tidegauge("plan", "visits.yaml", "--json", cwd=shop)[1])["sha256"]
     assert 0 == run(shop, "--approved", digest)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("epsilon: 1.0", "epsilon: 2.0"), ("1d]", "2d]"), ("public: public", "about: {title: x}")],
+)
+def test_78_a_config_that_is_not_that_of_the_approved_file(shop, old, new):
+    assert 0 == tidegauge("plan", "visits.yaml", "-o", "plan.json", cwd=shop)[0]
+    (shop / "visits.yaml").write_text(CONFIG.replace(old, new))
+    code, out, err = run(shop, "--approved", "plan.json")
+    assert (78, "") == (code, out), err
+    assert "Expected the approved plan" in err
+    assert not (shop / "visits.tidegauge").exists()
+
+
+@pytest.mark.parametrize("file", ["missing.json", "visits.csv", ".", "visits.yaml"])
+def test_78_an_approved_file_that_is_none(shop, file):
+    code, out, err = run(shop, "--approved", file)
+    assert (78, "") == (code, out), err
+    assert "Expected a plan file" in err
+
+
+def test_78_a_plan_file_says_not_where_things_are(shop):
+    assert 0 == tidegauge("plan", "visits.yaml", "-o", "plan.json", cwd=shop)[0]
+    code, out, err = tidegauge("run", "plan.json", cwd=shop)
+    assert (78, "") == (code, out)
+    assert "Run the config, with --approved plan.json." in err
 
 
 def test_78_a_store_of_another_plan(shop):

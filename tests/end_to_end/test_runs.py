@@ -1,6 +1,7 @@
 """Runs as operators meet them: grown files, later views, plan files, standard input, sinks."""
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -15,6 +16,9 @@ import pytest
 from terminals import environment
 from terminals import in_process as tidegauge
 from visits import CONFIG, rows_of_visits, write_visits
+
+from tidegauge.mechanisms import tries
+from tidegauge.strategies.decay import Running
 
 ROWS = rows_of_visits()
 
@@ -60,17 +64,33 @@ def test_a_view_that_is_added_later_is_free_and_covers_all_steps(shop):
     assert list(range(1, 169)) == table["step"].unique(maintain_order=True).to_list()
 
 
-def test_a_plan_file_runs_from_anywhere_and_is_published_as_approved(shop, tmp_path):
+def test_an_approved_plan_file_is_run_and_published_byte_for_byte(shop, tmp_path):
     (tmp_path / "plans").mkdir()
     out = done("plan", shop / "visits.yaml", "-o", "plans/plan.json", cwd=tmp_path)
-    digest = out.split()[-1]
-    done("run", "plans/plan.json", "--approved", digest, cwd=tmp_path)
-    published = (shop / "public" / "plan.json").read_bytes()
-    import hashlib
-
-    assert digest == "sha256:" + hashlib.sha256(published).hexdigest()
-    assert "settings" not in json.loads(published)
+    signed = (tmp_path / "plans" / "plan.json").read_bytes()
+    digest = digest_of(signed)
+    assert digest == out.split()[-1]
+    done("run", shop / "visits.yaml", "--approved", "plans/plan.json", cwd=tmp_path)
+    assert signed == (shop / "public" / "plan.json").read_bytes()
     done("run", shop / "visits.yaml", "--approved", digest, cwd=tmp_path)
+    for file in ("plans/plan.json", shop / "public" / "plan.json"):
+        assert out == done("plan", file, cwd=tmp_path)
+
+
+def test_the_numbers_of_an_approved_file_are_used_whatever_would_be_fitted_now(shop, monkeypatch):
+    text = (shop / "visits.yaml").read_text()
+    (shop / "visits.yaml").write_text(text.replace("epsilon: 1.0, delta: 1.0e-9", "mu: 1"))
+    done("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
+    signed = (shop / "plan.json").read_bytes()
+    fitted = tries._fitted
+    monkeypatch.setattr(tries, "_fitted", lambda decays, horizon: fitted((Running(),), horizon))
+    assert 78 == tidegauge("run", "visits.yaml", "--approved", digest_of(signed), cwd=shop)[0]
+    done("run", "visits.yaml", "--approved", "plan.json", cwd=shop)
+    assert signed == (shop / "public" / "plan.json").read_bytes()
+
+
+def digest_of(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -84,17 +104,10 @@ def test_a_plan_file_that_was_changed_is_refused(shop, old, new):
     if changed == text:
         changed = text.replace('"relation"', '"relations"', 1)
     (shop / "plan.json").write_text(changed)
-    code, out, err = tidegauge("run", "plan.json", cwd=shop)
+    code, out, err = tidegauge("run", "visits.yaml", "--approved", "plan.json", cwd=shop)
     assert (78, "") == (code, out)
     assert "Expected" in err
     assert not (shop / "public").exists()
-
-
-def test_the_published_plan_is_no_plan_file(shop):
-    done("run", "visits.yaml", cwd=shop)
-    code, out, err = tidegauge("run", "public/plan.json", cwd=shop)
-    assert (78, "") == (code, out)
-    assert "settings" in err
 
 
 def test_standard_input_is_read_as_json_lines(shop):

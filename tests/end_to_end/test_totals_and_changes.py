@@ -7,7 +7,7 @@ from terminals import in_process as tidegauge
 from visits import CONFIG, rows_of_visits, write_visits
 
 import tidegauge as tg
-from tidegauge.plan.plan import Plan
+from tidegauge.planning.plan import Plan
 
 VIEWS = (
     "[step, running, 1d, {difference: 1d, of: 1d}, {half_life: 6h, average: true}, "

@@ -16,8 +16,8 @@ from tidegauge.engine.run import run
 from tidegauge.engine.source import Source
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.request import request_of
-from tidegauge.plan.plan import Clock, Plan, PlannedGauge, TimeColumn
-from tidegauge.plan.settings import Settings
+from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
+from tidegauge.planning.settings import Settings
 from tidegauge.privacy.guarantee import GaussianDP, PureDP
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Running, Step, Window

@@ -15,7 +15,7 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.request import request_of
-from tidegauge.plan.plan import IdUnit
+from tidegauge.planning.plan import IdUnit
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.unit import Contributions
 from tidegauge.strategies.decay import Step

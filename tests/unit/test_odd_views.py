@@ -11,10 +11,10 @@ import tidegauge as tg
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
-from tidegauge.plan.config import config_of
-from tidegauge.plan.planner import plan_of
-from tidegauge.plan.problems import ConfigError
-from tidegauge.plan.words import described, ratio_to_bound, span_in_words, view_in_words
+from tidegauge.planning.config import config_of
+from tidegauge.planning.planner import plan_of
+from tidegauge.planning.problems import ConfigError
+from tidegauge.planning.words import described, ratio_to_bound, span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
 from tidegauge.testing import seeded_gauge
 

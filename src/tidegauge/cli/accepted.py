@@ -1,100 +1,90 @@
-"""The plan that a command works on: of a config, of a plan file, or the one that was accepted."""
+"""The plan that a command works on: of a config, as approved and as the store has accepted it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidegauge.errors import InvalidParameter, StoreBehind, StoreMismatch
 
 if TYPE_CHECKING:
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.problems import Problem
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.problems import Problem
+    from tidegauge.planning.settings import Settings
 
-__all__ = ["accepted", "plan_file", "planned"]
+__all__ = ["accepted", "plan_of_file"]
 
 _MOST_BYTES = 1 << 28
-
-
-def planned(path: Path) -> tuple[Plan, Settings, tuple[Problem, ...]]:
-    """Return plan, settings and warnings of a config or of a plan file; no source is opened.
-
-    Raises:
-        ConfigError: The config is wrong; it tells every problem.
-        InvalidParameter: The plan file is none, or its numbers contradict.
-        BudgetExceeded: The plan file's gauges exceed its guarantee.
-    """
-    if path.suffix == ".json":
-        return *_of_plan_file(path), ()
-    from tidegauge.plan.config import config_of, settings_of
-    from tidegauge.plan.planner import plan_of
-
-    config = config_of(path)
-    return plan_of(config), settings_of(config), config.warnings
 
 
 def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings, tuple[Problem, ...]]:
     """Return what may run: the approved plan, under the numbers that the store has accepted.
 
-    A config whose store holds a plan of the same declaration runs under that plan's numbers, with
-    the config's views: neither another library nor another fit changes what was accepted.
+    A config says where everything is; a plan file says what was approved. A config whose store
+    holds a plan of the same declaration runs under that plan's numbers, with the config's views:
+    neither another library nor another fit changes what was accepted.
 
     Args:
-        path: A config or a plan file.
-        approved: The SHA-256 of the plan that may run; None: any.
+        path: A config; no source is opened.
+        approved: ``sha256:...`` of the plan that may run, or a plan file, whose numbers are used;
+            None: any.
 
     Raises:
-        InvalidParameter: It is not the approved plan.
+        ConfigError: The config is wrong; it tells every problem.
+        InvalidParameter: It is not the approved plan, or no plan is approved.
+        BudgetExceeded: The plan file's gauges exceed its guarantee.
     """
-    plan, settings, warnings = planned(path)
+    from tidegauge.planning.config import config_of, settings_of
+    from tidegauge.planning.planner import plan_of
+
+    if path.suffix == ".json":
+        raise InvalidParameter(
+            f"Expected a config, got the plan file {path}. It says what is measured, not where the "
+            f"source and the store are. Run the config, with --approved {path}."
+        )
+    config = config_of(path)
+    plan, settings = plan_of(config), settings_of(config)
     stored = _stored(settings.path(settings.store))
-    if path.suffix != ".json" and stored is not None and stored.declaration == plan.declaration:
+    if stored is not None and stored.declaration == plan.declaration:
         plan = stored.reading(plan)
+    if approved is not None and not approved.startswith("sha256:"):
+        signed = plan_of_file(Path(approved))
+        if signed.declaration == plan.declaration:
+            plan = signed.reading(plan)
+        approved = signed.sha256
     if approved is not None and plan.sha256 != approved:
         raise InvalidParameter(
             f"Expected the approved plan {approved}, got {plan.sha256}. What was not approved is "
-            "not run. Write a plan file (tidegauge plan -o), have it approved, and run that."
+            "not run. Write a plan file (tidegauge plan -o), have it approved, and run the same "
+            "config with --approved and that file."
         )
-    return plan, settings, warnings
+    return plan, settings, config.warnings
 
 
-def plan_file(plan: Plan, settings: Settings, folder: Path) -> bytes:
-    """Return the bytes of a plan file in a folder: the plan, and settings that no hash covers."""
-    from tidegauge.plan.canonical import canonical_bytes, parsed_json
+def plan_of_file(path: Path) -> Plan:
+    """Return the plan of a plan file, or of the copy in a public folder: the same bytes.
 
-    content: dict[str, Any] = parsed_json(plan.canonical())
-    return canonical_bytes(content | {"settings": settings.data(folder)})
-
-
-def _of_plan_file(path: Path) -> tuple[Plan, Settings]:
-    from tidegauge.plan.canonical import parsed_json
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.settings import Settings
+    Raises:
+        InvalidParameter: It is none, or its numbers contradict.
+        BudgetExceeded: Its gauges exceed its guarantee.
+    """
+    from tidegauge.planning.plan import Plan
 
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
     except OSError as problem:
         raise InvalidParameter(
-            f"Expected a plan file at {path}, got: {problem.strerror}. Nothing can be run from it. "
-            'Write one with "tidegauge plan CONFIG -o plan.json".'
+            f"Expected a plan file at {path}, got: {problem.strerror}. Nothing can be read from "
+            'it. Write one with "tidegauge plan CONFIG -o plan.json".'
         ) from None
-    plan = Plan.from_bytes(data)
-    content = parsed_json(data)
-    if "settings" not in content:
-        raise InvalidParameter(
-            f"Expected a plan file with settings at {path}, got the published copy, which has "
-            "none. Where the source and the store are is not known. Run the file that "
-            '"tidegauge plan CONFIG -o plan.json" wrote.'
-        )
-    return plan, Settings.of(content["settings"], path.parent, path)
+    return Plan.from_bytes(data)
 
 
 def _stored(store: Path) -> Plan | None:
     """Return the plan that a store has accepted, if there is one that can be read."""
     from tidegauge.engine.status import status_of
-    from tidegauge.plan.plan import Plan
+    from tidegauge.planning.plan import Plan
 
     if not store.is_file():
         return None

@@ -11,7 +11,7 @@ from tidegauge.cli.terminal import Column, Terminal
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
     from tidegauge.engine.run import Outcome
-    from tidegauge.plan.plan import Clock
+    from tidegauge.planning.plan import Clock
 
 __all__ = ["moment", "tell_latest"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidegauge.cli.accepted import accepted, plan_file
+from tidegauge.cli.accepted import accepted, plan_of_file
 from tidegauge.cli.command import command
 from tidegauge.cli.planning import (
     budget_data,
@@ -21,9 +21,9 @@ from tidegauge.cli.terminal import Column, Terminal
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.problems import Problem
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.problems import Problem
+    from tidegauge.planning.settings import Settings
 
 __all__ = ["plan"]
 
@@ -32,7 +32,7 @@ __all__ = ["plan"]
     "plan",
     examples=(
         "tidegauge plan visits.yaml",
-        "tidegauge plan visits.yaml -o plan.json",
+        "tidegauge plan visits.yaml -o plan.json && sha256sum plan.json",
         "tidegauge plan visits.yaml --compare",
         "tidegauge plan visits.yaml --for-error running=50",
         "tidegauge plan visits.yaml --plot noise.svg",
@@ -71,17 +71,21 @@ def plan(
     """Show what a config will give and what it costs; reads no data.
 
     For every view: the noise at the first, a middle and the last step, the smallest value that
-    stands out, and the ratio to the lower bound of any factorization mechanism. The plan file can
-    be signed and run: its SHA-256 says what was approved.
+    stands out, and the ratio to the lower bound of any factorization mechanism. The plan file holds
+    what is signed, byte for byte: its SHA-256 is what was approved. CONFIG may be a plan file.
     """
-    from tidegauge.plan.words import described
+    from tidegauge.planning.words import described
 
     _refuse(config, output, compare, errors, picture)
+    settings: Settings | None = None
+    warnings: tuple[Problem, ...] = ()
+    more: dict[str, Any] = {}
     if errors:
         made, settings, warnings, more = _solved(config, errors)
+    elif config.suffix == ".json":
+        made = plan_of_file(config)
     else:
         made, settings, warnings = accepted(config, None)
-        more = {}
     for warning in warnings:
         terminal.say(f"Warning: {warning}")
     told = described(made) | more
@@ -98,7 +102,7 @@ def plan(
 
 
 def _write(
-    made: Plan, settings: Settings, config: Path, output: Path | None, picture: Path | None
+    made: Plan, settings: Settings | None, config: Path, output: Path | None, picture: Path | None
 ) -> None:
     """Write the plan file and the picture."""
     from tidegauge.engine.files import put
@@ -107,7 +111,7 @@ def _write(
         if path is not None:
             _refuse_to_overwrite(settings, config, option, path)
     if output is not None:
-        put(output, plan_file(made, settings, output.parent))
+        put(output, made.canonical())
     if picture is not None:
         draw_noise(made, picture)
 
@@ -141,8 +145,8 @@ def _solved(
     path: Path, errors: tuple[str, ...]
 ) -> tuple[Plan, Settings, tuple[Problem, ...], dict[str, Any]]:
     """The plan of the config with the least budget for the errors asked."""
-    from tidegauge.plan.config import config_of
-    from tidegauge.plan.planner import plan_of
+    from tidegauge.planning.config import config_of
+    from tidegauge.planning.planner import plan_of
 
     config = config_of(path)
     budget, targets = solved(config, errors)
@@ -153,22 +157,26 @@ def _solved(
 
 def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
     """The candidates of a config, under the guarantee of its plan."""
-    from tidegauge.plan.candidates import described_candidates
-    from tidegauge.plan.config import config_of
-    from tidegauge.plan.planner import compared
+    from tidegauge.planning.candidates import described_candidates
+    from tidegauge.planning.config import config_of
+    from tidegauge.planning.planner import compared
 
     config = replace(config_of(path), guarantee=made.guarantee)
     return described_candidates(config, compared(config))
 
 
-def _refuse_to_overwrite(settings: Settings, config: Path, option: str, output: Path) -> None:
+def _refuse_to_overwrite(
+    settings: Settings | None, config: Path, option: str, output: Path
+) -> None:
     """Refuse a file in the place of anything that the plan works with."""
-    from tidegauge.plan.places import place_of
+    from tidegauge.planning.places import place_of
 
     place = place_of(output)
-    public = place.inside(settings.path(settings.public))
-    itself = (config.suffix != ".json" or option == "--plot") and place.same(place_of(config))
-    if settings.check(output) or public or itself:
+    taken = place.same(place_of(config))
+    if settings is not None:
+        public = place.inside(settings.path(settings.public))
+        taken = taken or public or bool(settings.check(output))
+    if taken:
         raise click.UsageError(
             f"Expected {option} in a file of its own, got {output}, which the plan works with. It "
             "would be overwritten. Write it elsewhere."

@@ -15,9 +15,9 @@ from tidegauge.cli.words import significant
 from tidegauge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from tidegauge.plan.config import Config
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.target import Budget, Target
+    from tidegauge.planning.config import Config
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.target import Budget, Target
 
 __all__ = ["budget_data", "draw_noise", "solved", "tell_budget", "tell_candidates"]
 
@@ -31,7 +31,7 @@ _LAST_DAY_US = 253_402_214_400_000_000  # 9999-12-31: no calendar goes further
 
 def solved(config: Config, texts: Sequence[str]) -> tuple[Budget, tuple[Target, ...]]:
     """Return the least budget for errors such as ``week=25``."""
-    from tidegauge.plan.target import budget_for, targets_of
+    from tidegauge.planning.target import budget_for, targets_of
 
     try:
         targets = targets_of(config, texts)
@@ -54,6 +54,7 @@ def budget_data(budget: Budget, targets: Sequence[Target], plan: Plan) -> dict[s
                 "half_width": width,
                 "step": step,
                 "level": plan.gauges[target.gauge].mechanism.level,
+                "band": plan.gauges[target.gauge].mechanism.band,
             }
             for target, (width, step) in zip(targets, budget.widths, strict=True)
         ],
@@ -66,8 +67,8 @@ def tell_budget(terminal: Terminal, told: dict[str, Any]) -> None:
     for view in told["views"]:
         terminal.data(
             f"{view['gauge']}, {view['name']}: at its worst step ({view['step']:,}) half of the "
-            f"{100 * view['level']:.10g} % interval is {significant(view['half_width'])} "
-            f"(asked: at most {view['asked']:g})."
+            f"{view['band']} {100 * view['level']:.10g} % interval is "
+            f"{significant(view['half_width'])} (asked: at most {view['asked']:g})."
         )
     terminal.data("")
 
@@ -95,8 +96,8 @@ def tell_candidates(terminal: Terminal, told: Sequence[dict[str, Any]]) -> None:
 
 def draw_noise(plan: Plan, output: Path) -> None:
     """Draw the noise of every view over its steps."""
-    from tidegauge.plan.widest import last_step, noise_curve
-    from tidegauge.plan.words import span_in_words
+    from tidegauge.planning.widest import last_step, noise_curve
+    from tidegauge.planning.words import span_in_words
     from tidegauge.plots import Panel, noise_figure
 
     views = [(gauge, name, decay) for gauge in plan.gauges for name, decay in gauge.views]

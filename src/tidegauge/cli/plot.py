@@ -18,7 +18,7 @@ from tidegauge.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
-    from tidegauge.plan.plan import Clock
+    from tidegauge.planning.plan import Clock
     from tidegauge.plots import Panel
     from tidegauge.strategies.strategy import Int64
 
@@ -139,20 +139,20 @@ def _panels(opened: PublishedView, steps: Int64, colour: int, label: str) -> lis
 
 def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
     """What a view shows, in words."""
-    from tidegauge.plan.words import span_in_words
+    from tidegauge.planning.words import span_in_words
 
     kind = folder.plan.gauge(gauge).kind
     return f"{kind} {span_in_words(opened.view.decay, folder.plan.clock.step_us)}"
 
 
 def _length(steps: int, clock: Clock) -> str:
-    from tidegauge.plan.words import length_in_words
+    from tidegauge.planning.words import length_in_words
 
     return length_in_words(steps, clock.step_us).removeprefix("1 ")
 
 
 def _caption(folder: PublicFolder) -> str:
     """The guarantee in one sentence, from the plan; no text of the operator is in it."""
-    from tidegauge.plan.promise import promise
+    from tidegauge.planning.promise import promise
 
     return promise(folder.plan)

@@ -15,8 +15,8 @@ from tidegauge.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tidegauge.engine.run import Outcome
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.settings import Settings
 
 __all__ = ["run"]
 
@@ -45,7 +45,12 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> da
     ),
 )
 @click.argument("config", type=click.Path(path_type=Path))
-@click.option("--approved", metavar="SHA256", help="Run only the plan with this sum.")
+@click.option(
+    "--approved",
+    metavar="SHA256|FILE",
+    help="Run only the plan with this sum (sha256:...), or only that of this plan file, with the "
+    "numbers in it.",
+)
 @click.option(
     "--until", metavar="TIME", callback=_moment, help="Publish no step that ends after this moment."
 )
@@ -63,7 +68,7 @@ def run(
 ) -> None:
     """Publish every step that is over and not yet published.
 
-    CONFIG is a config or a plan file. The source is read completely, then each block of steps is
+    The source is read completely, then each block of steps is
     measured, stored and published, also where no row came; rows that come later for a published
     step count nowhere. What was published never changes: run it again after a crash, or when more
     steps are over, and it goes on where it stopped. Try a config with --until first.

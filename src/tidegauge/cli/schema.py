@@ -11,6 +11,6 @@ __all__ = ["schema"]
 @command("schema", examples=("tidegauge schema", "tidegauge schema > tidegauge.schema.json"))
 def schema(terminal: Terminal) -> None:
     """Write the JSON Schema of a config, for editors that complete and check."""
-    from tidegauge.plan.schema import config_schema
+    from tidegauge.planning.schema import config_schema
 
     terminal.document(config_schema())

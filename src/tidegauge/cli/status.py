@@ -13,7 +13,7 @@ from tidegauge.cli.terminal import Column, Terminal
 
 if TYPE_CHECKING:
     from tidegauge.engine.status import Status
-    from tidegauge.plan.plan import Plan
+    from tidegauge.planning.plan import Plan
     from tidegauge.privacy.costs import Cost
 
 __all__ = ["status"]
@@ -31,8 +31,8 @@ def status(terminal: Terminal, store: Path) -> None:
     and totals clamped. It waits for no lock and changes nothing.
     """
     from tidegauge.engine.status import status_of
-    from tidegauge.plan.plan import Plan
-    from tidegauge.plan.promise import odds
+    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.promise import odds
 
     seen = status_of(store)
     plan = Plan.from_bytes(seen.plan)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidegauge.plan.plan import Clock
+    from tidegauge.planning.plan import Clock
     from tidegauge.strategies.strategy import Int64
 
 __all__ = ["ends_of"]

@@ -14,7 +14,7 @@ from tidegauge.cli.exits import Exit
 from tidegauge.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from tidegauge.plan.problems import Problem
+    from tidegauge.planning.problems import Problem
 
 __all__ = ["validate"]
 
@@ -45,8 +45,8 @@ def validate(terminal: Terminal, configs: tuple[Path, ...]) -> None:
 
 def _checked(path: Path) -> tuple[Sequence[Problem], Sequence[Problem]]:
     """Problems and warnings of one config."""
-    from tidegauge.plan.config import config_of
-    from tidegauge.plan.problems import ConfigError
+    from tidegauge.planning.config import config_of
+    from tidegauge.planning.problems import ConfigError
 
     try:
         return (), config_of(path).warnings

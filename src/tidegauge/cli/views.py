@@ -84,7 +84,7 @@ def opened_view(
     if view in folder.views(gauge):
         return folder.view(gauge, view, level=level, band=band)
     from tidegauge.errors import InvalidParameter
-    from tidegauge.plan.viewing import view_of
+    from tidegauge.planning.viewing import view_of
 
     try:
         clock, mechanism = folder.plan.clock, folder.plan.gauge(gauge).mechanism
@@ -99,7 +99,7 @@ def opened_view(
 
 def outside(public: Path, output: Path) -> None:
     """Refuse an output inside a public folder, whatever links lead there."""
-    from tidegauge.plan.places import place_of
+    from tidegauge.planning.places import place_of
 
     if place_of(output).inside(public):
         raise click.UsageError(

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from tidegauge.connectors import csv, jsonl, parquet
 from tidegauge.engine.source import Source
 from tidegauge.errors import InvalidParameter, SourceUnavailable
-from tidegauge.plan.sources import KINDS, kind_of, unknown_kind
+from tidegauge.planning.sources import KINDS, kind_of, unknown_kind
 
 if TYPE_CHECKING:
     import polars as pl

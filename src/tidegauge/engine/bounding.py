@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.plan.plan import IdUnit
+    from tidegauge.planning.plan import IdUnit
 
 __all__ = ["Bounding"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from tidegauge.plan.plan import Clock
+    from tidegauge.planning.plan import Clock
 
 __all__ = ["steps"]
 
@@ -33,7 +33,7 @@ def steps(us: Int64, known: Bool, clock: Clock, first: int, last: int) -> tuple[
         last: The step after the last.
 
     Examples:
-        >>> from tidegauge.plan.plan import Clock
+        >>> from tidegauge.planning.plan import Clock
         >>> import numpy as np
         >>> us = np.array([0, 3_599_999_999, 3_600_000_000, -1])
         >>> step, inside = steps(us, us == us, Clock(0, 3_600_000_000, None), 0, 24)

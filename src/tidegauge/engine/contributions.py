@@ -14,7 +14,7 @@ from tidegauge.errors import SourceUnavailable
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.plan.plan import Plan, PlannedGauge
+    from tidegauge.planning.plan import Plan, PlannedGauge
 
 __all__ = ["Contributor", "check_types"]
 
@@ -42,7 +42,7 @@ class Contributor:
         self._gauge = gauge
         self._where = None
         if gauge.where is not None:
-            from tidegauge.plan.where import expression
+            from tidegauge.planning.where import expression
 
             self._where = expression(gauge.where)
         import polars as pl
@@ -185,7 +185,7 @@ def _check_where(part: str, gauge: PlannedGauge, types: dict[str, pl.DataType]) 
     """Refuse columns whose types a predicate cannot judge: polars would raise at every row."""
     import polars as pl
 
-    from tidegauge.plan.where import columns
+    from tidegauge.planning.where import columns
 
     for column in () if gauge.where is None else columns(gauge.where):
         kind = types[column]

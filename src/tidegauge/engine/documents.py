@@ -8,8 +8,8 @@ from typing import Any
 
 from tidegauge.engine.store import Spend
 from tidegauge.mechanisms.secret import store_secret
-from tidegauge.plan.plan import Plan
-from tidegauge.plan.promise import ledger_data, privacy_data, privacy_text
+from tidegauge.planning.plan import Plan
+from tidegauge.planning.promise import ledger_data, privacy_data, privacy_text
 
 __all__ = ["documents", "spend_of", "spends_in", "unit_sentence"]
 

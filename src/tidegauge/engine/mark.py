@@ -19,7 +19,7 @@ from typing import final
 from tidegauge.engine.files import private_folder, put
 from tidegauge.engine.store import Spend
 from tidegauge.errors import StoreBehind
-from tidegauge.plan.settings import default_mark
+from tidegauge.planning.settings import default_mark
 
 __all__ = ["Mark", "MarkFile"]
 

@@ -18,9 +18,9 @@ from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.reading import Reading
-from tidegauge.plan.durations import steps_in
-from tidegauge.plan.plan import Plan, PlannedGauge
-from tidegauge.plan.words import ratio_to_bound
+from tidegauge.planning.durations import steps_in
+from tidegauge.planning.plan import Plan, PlannedGauge
+from tidegauge.planning.words import ratio_to_bound
 from tidegauge.strategies.decay import Decay, Window
 from tidegauge.strategies.strategy import Float64, Int64
 

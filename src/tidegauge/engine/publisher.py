@@ -23,7 +23,7 @@ from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
-from tidegauge.plan.plan import Plan
+from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.plan.parts import ALL_CELLS
-from tidegauge.plan.plan import Clock, PlannedGauge
+from tidegauge.planning.parts import ALL_CELLS
+from tidegauge.planning.plan import Clock, PlannedGauge
 from tidegauge.strategies.decay import Decay, full_after
 from tidegauge.strategies.strategy import Float64, Int64
 

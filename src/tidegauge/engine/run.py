@@ -27,10 +27,10 @@ from tidegauge.engine.store import Store
 from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, StoreBehind
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.plan.plan import Plan
+from tidegauge.planning.plan import Plan
 
 if TYPE_CHECKING:
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.settings import Settings
 
 __all__ = ["Outcome", "last_step", "run"]
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, final
 
 from tidegauge.engine.files import folder, put_by, safe_name
 from tidegauge.engine.releases import TOTALS
-from tidegauge.plan.plan import Plan
+from tidegauge.planning.plan import Plan
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.plan.settings import Settings
+    from tidegauge.planning.settings import Settings
 
 __all__ = ["Sinks", "as_text"]
 

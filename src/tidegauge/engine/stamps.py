@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.plan.plan import TimeColumn
+    from tidegauge.planning.plan import TimeColumn
 
 __all__ = ["stamps"]
 

@@ -31,7 +31,7 @@ from tidegauge.errors import InvalidParameter
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.plan.plan import Plan
+    from tidegauge.planning.plan import Plan
 
 __all__ = ["Totals", "totals"]
 

@@ -13,7 +13,7 @@ from test_totals import KEY, Frames, at
 
 from tidegauge.engine.bounding import Bounding
 from tidegauge.engine.totals import totals
-from tidegauge.plan.plan import IdUnit
+from tidegauge.planning.plan import IdUnit
 
 BY = (("x", ("a", "b")),)
 GAUGES = (gauge("all"), gauge("cells", by=BY))

@@ -11,7 +11,7 @@ from test_neighbors import csv_bytes, moved, read, within
 from test_totals import KEY, Frames, at
 
 from tidegauge.engine import bounding, totals
-from tidegauge.plan.plan import IdUnit
+from tidegauge.planning.plan import IdUnit
 
 ROWS = [(at(hour), unit, "UA", "1") for hour in range(5) for unit in "uv"]
 

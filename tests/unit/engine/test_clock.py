@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tidegauge.engine.clock import steps
 from tidegauge.engine.stamps import stamps
-from tidegauge.plan.plan import Clock, TimeColumn
+from tidegauge.planning.plan import Clock, TimeColumn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EVER = (-(1 << 61), 1 << 61)

@@ -19,7 +19,7 @@ from tidegauge.engine.releases import Published, published_views
 from tidegauge.engine.sinks import as_text
 from tidegauge.engine.store import Spend
 from tidegauge.errors import InvalidInput, InvalidParameter, StoreBehind, WriteFailed
-from tidegauge.plan.settings import Sink
+from tidegauge.planning.settings import Sink
 from tidegauge.strategies.decay import Window
 
 PLAN = stand.plan_of(end=30)

@@ -19,7 +19,7 @@ from test_totals import KEY
 
 from tidegauge.connectors.files import Files
 from tidegauge.engine.totals import totals
-from tidegauge.plan.plan import IdUnit
+from tidegauge.planning.plan import IdUnit
 
 COLUMNS = ("time", "id", "carrier", "v")
 TIMES = st.sampled_from(

@@ -12,7 +12,7 @@ from tidegauge.engine.contributions import Contributor
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, SourceUnavailable
-from tidegauge.plan.plan import IdUnit
+from tidegauge.planning.plan import IdUnit
 
 KEY = b"sixteen bytes or more"
 

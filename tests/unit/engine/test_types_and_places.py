@@ -14,8 +14,8 @@ from tidegauge.connectors.files import Files
 from tidegauge.engine import bounding
 from tidegauge.engine.totals import totals
 from tidegauge.errors import SourceUnavailable
-from tidegauge.plan.plan import IdUnit
-from tidegauge.plan.where import PredicateError, checked, expression
+from tidegauge.planning.plan import IdUnit
+from tidegauge.planning.where import PredicateError, checked, expression
 
 
 def steps_of(folder, name, records, packed=bytes):

@@ -1,0 +1,431 @@
+"""What the fields of one config have to agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tidegauge.checks import shown
+from tidegauge.errors import InvalidParameter, TidegaugeError
+from tidegauge.planning import durations, fields, form
+from tidegauge.planning.complaints import value_at
+from tidegauge.planning.declared import Config, GaugeConfig
+from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.known_values import distinct, values_of_file
+from tidegauge.planning.parts import ALL_CELLS, Clock, IdUnit, TimeColumn, count_cells
+from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.settings import Settings, Sink
+from tidegauge.planning.sources import kind_of, unknown_kind
+from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
+from tidegauge.privacy.unit import relation_of
+from tidegauge.strategies.decay import Running, Step
+
+__all__ = ["Agreement"]
+
+_MOST_GRAINS = 1 << 40
+_EVENTS_PER_STEP = 1 << 20
+_MOST_TOTAL = 1 << 62
+_PLACES = frozenset({"sources", "store", "public", "mark", "sinks"})
+_CLOCK = frozenset({"step", "start", "end", "event_time", "timezone", "time_format"})
+
+
+class Agreement:
+    """What the fields of one config have to agree on."""
+
+    def __init__(
+        self, document: Document, read: form.ConfigForm, wrong: frozenset[str] = frozenset()
+    ) -> None:
+        self._document = document
+        self._read = read
+        self._wrong = wrong  # fields that were refused already, and stand here as placeholders
+        self._refuse = document.refuse
+
+    def config(self) -> Config | None:
+        """Return the config, or None with problems noted."""
+        told = bool(self._wrong & _CLOCK)
+        clock, time = (None, None) if told else (self._clock(), self._time())
+        guarantee, unit = self._guarantee(), self._unit()
+        gauges = [self._gauge(name, gauge) for name, gauge in self._read.gauges.items()]
+        if not gauges and "gauges" not in self._wrong:
+            self._refuse(("gauges",), "Expected at least one gauge, got none. Nothing is counted.")
+        self._tell_apart(list(self._read.gauges))
+        settings = self._settings(gauges)
+        if self._document.problems or guarantee is None or clock is None:
+            return None
+        about = self._read.about.model_dump(exclude_none=True)
+        horizon = self._read.horizon if clock.end is None else clock.end
+        return Config(
+            file=self._document.file,
+            clock=clock,
+            time=time,
+            unit=unit,
+            relation=relation_of(self._read.privacy.neighboring_relation),
+            guarantee=guarantee,
+            gauges=tuple(gauge for gauge in gauges if gauge is not None),
+            horizon=horizon,
+            about=tuple(sorted(about.items())),
+            multiline=self._read.csv.multiline,
+            settings=settings,
+            warnings=tuple(self._document.warnings),
+        )
+
+    def _tell_apart(self, names: list[str]) -> None:
+        """Refuse gauges whose folders some file systems would take for one."""
+        seen: dict[str, str] = {}
+        for name in names:
+            if name.lower() in seen:
+                self._refuse(
+                    ("gauges", name),
+                    f"Expected names that differ in more than case, got {seen[name.lower()]} and "
+                    f"{name}. Some file systems would give them one folder. Rename one.",
+                    key=True,
+                )
+            seen.setdefault(name.lower(), name)
+
+    def _clock(self) -> Clock | None:
+        read = self._read
+        if read.step is None:
+            return Clock(read.start or 0, None, read.end)
+        if read.start is None:
+            self._refuse(
+                (),
+                "Expected start, got nothing of it. The first step cannot be learned from the data "
+                "without giving an event away. Write start: 2013-01-01T00:00:00Z.",
+            )
+            return None
+        if read.end is None:
+            return Clock(read.start, read.step, None)
+        steps = Fraction(read.end - read.start, read.step)
+        if steps <= 0:
+            self._refuse(("end",), "Expected end after start, got one that is not. Correct it.")
+        elif steps.denominator != 1:
+            near = durations.instant_text(read.start + int(steps + 1) * read.step)
+            self._refuse(
+                ("end",),
+                f"Expected a whole number of steps of {durations.written(read.step)} from start to "
+                f"end, got {float(steps):.6g}. The last step would be cut. Write {near}.",
+            )
+        elif steps >= 1 << 38:
+            self._refuse(("end",), "Expected fewer than 2^38 steps, got more. Use longer steps.")
+        return Clock(read.start, read.step, int(steps))
+
+    def _time(self) -> TimeColumn | None:
+        read = self._read
+        if read.step is None:
+            for name in ("event_time", "timezone", "time_format", "start"):
+                if name in read.model_fields_set:
+                    self._refuse(
+                        (name,),
+                        f"Expected no {name} with step: record, got one. Records are counted, "
+                        "whenever they happened. Remove it.",
+                        key=True,
+                    )
+            return None
+        if read.event_time is None:
+            self._refuse(
+                (),
+                "Expected event_time, got nothing of it. A row's step is told by its own time. "
+                "Write event_time: COLUMN.",
+            )
+            return None
+        if read.timezone is not None and read.time_format != "iso":
+            self._refuse(
+                ("timezone",),
+                "Expected no timezone with an epoch, got one. Seconds since 1970 are in UTC. "
+                "Remove it.",
+                key=True,
+            )
+        return TimeColumn(read.event_time, read.timezone, read.time_format)
+
+    def _unit(self) -> IdUnit | None:
+        unit: Any = self._read.privacy.unit  # a word or a mapping
+        if isinstance(unit, form.IdForm):
+            per: Any = unit.per
+            return IdUnit(unit.id, unit.max_contributions, per)
+        return None
+
+    def _guarantee(self) -> Guarantee | None:
+        privacy = self._read.privacy
+        epsilon, delta, rho, mu = privacy.epsilon, privacy.delta, privacy.rho, privacy.mu
+        given = [n for n, v in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if v is not None]
+        if len(given) != 1:
+            got = " and ".join(given) or "none of them"
+            self._refuse(
+                ("privacy",),
+                f"Expected one of epsilon, rho and mu, got {got}. There is no default: how much "
+                "may be learned is a decision. Write epsilon: 1 and delta: 1e-9.",
+                key=True,
+            )
+            return None
+        if delta is not None and epsilon is None:
+            self._refuse(
+                ("privacy", "delta"),
+                f"Expected delta beside epsilon only, got it beside {given[0]}. {given[0]} says "
+                "all. Remove delta.",
+                key=True,
+            )
+            return None
+        try:
+            if rho is not None:
+                return ZCDP(rho)
+            if mu is not None:
+                return GaussianDP(mu)
+            assert epsilon is not None
+            return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+        except InvalidParameter as error:
+            name = "delta" if str(error).startswith("Expected delta") else given[0]
+            self._refuse(("privacy", name), str(error))
+            return None
+
+    # --- gauges
+
+    def _gauge(self, name: str, read: form.GaugeForm) -> GaugeConfig | None:
+        path: Path_ = ("gauges", name)
+        self._try(path, lambda: fields.name(name), key=True)
+        if (read.count is None) == (read.sum is None):
+            got = "neither" if read.count is None else "both"
+            self._refuse(
+                path,
+                f"Expected count or sum, got {got}. Each is a gauge of its own. "
+                "Write count: {where: ...}, or sum: {column: ..., bounds: [lowest, highest]}.",
+                key=True,
+            )
+            return None
+        grains = self._grains(path, read)
+        by = self._by(path, read)
+        views = self._views((*path, "views"), read.views)
+        weight = read.budget_weight
+        if weight <= 0:
+            self._refuse(
+                (*path, "budget_weight"),
+                "Expected a weight above 0, got another. A gauge without a share of the budget "
+                "has no noise. Write 1.",
+            )
+        if grains is None or by is None:
+            return None
+        low, high, round_to = grains
+        most = self._most(path, read, max(abs(low), abs(high)), round_to)
+        where = read.count.where if read.count else read.sum.where if read.sum else None
+        return GaugeConfig(
+            name=name,
+            kind="count" if read.sum is None else "sum",
+            column=None if read.sum is None else read.sum.column,
+            low=low,
+            high=high,
+            round_to=round_to,
+            where=where,
+            by=by,
+            other=None if not by or read.other == "drop" else read.other,
+            views=views or (form.View("step", Step()), form.View("running", Running())),
+            anticipate=tuple(self._anticipated(path, read)),
+            budget_weight=weight,
+            max_per_step=most,
+            totals=read.totals,
+            level=read.level,
+            band=read.band,
+        )
+
+    def _try(self, path: Path_, check: Callable[[], object], *, key: bool = False) -> None:
+        try:
+            check()
+        except TidegaugeError as error:
+            self._refuse(path, str(error), key=key)
+
+    def _grains(self, path: Path_, read: form.GaugeForm) -> tuple[int, int, Fraction] | None:
+        """The least and largest contribution of a row, in grains, and the value of a grain."""
+        if read.sum is None:
+            return 0, 1, Fraction(1)
+        (low, high), round_to = read.sum.bounds, read.sum.round_to
+        place: Path_ = (*path, "sum", "bounds")
+        if round_to <= 0:
+            self._refuse(
+                (*path, "sum", "round_to"), "Expected a number above 0, got another. Write 0.01."
+            )
+            return None
+        if low > high or low == high == 0:
+            self._refuse(
+                place, "Expected [lowest, highest] with a value between, got others. Swap them."
+            )
+            return None
+        if (low / round_to).denominator != 1 or (high / round_to).denominator != 1:
+            self._refuse(
+                place,
+                f"Expected multiples of round_to = {_plain(round_to)}, got others. Sums are exact "
+                "in multiples of it. Choose a finer round_to, or other bounds.",
+            )
+            return None
+        grains = int(low / round_to), int(high / round_to)
+        if max(map(abs, grains)) > _MOST_GRAINS:
+            self._refuse(
+                place,
+                "Expected bounds of at most 2^40 times round_to, got more. Sums could overflow. "
+                "Choose a coarser round_to.",
+            )
+            return None
+        return *grains, round_to
+
+    def _most(self, path: Path_, read: form.GaugeForm, largest: int, round_to: Fraction) -> int:
+        """The cap on one cell's total in one step, in grains."""
+        if read.max_per_step is None:
+            return _EVENTS_PER_STEP * largest
+        most = read.max_per_step / round_to
+        if most.denominator != 1 or not 1 <= most <= _MOST_TOTAL:
+            self._refuse(
+                (*path, "max_per_step"),
+                f"Expected a multiple of {_plain(round_to)} above 0, got another. It is the "
+                "largest total of one cell and step, in the column's own unit. Write one.",
+            )
+        return max(1, int(most))
+
+    def _by(self, path: Path_, read: form.GaugeForm) -> Any:
+        """The known values of every ``by`` column."""
+        before = len(self._document.problems)
+        crossed: list[tuple[str, tuple[str, ...]]] = []
+        by: dict[str, Any] = dict(read.by)  # lists and files
+        for column, given in by.items():
+            place: Path_ = (*path, "by", column)
+            if column in fields.RESERVED:
+                self._refuse(
+                    place,
+                    f"Expected a column that no release has, got {column}. Both would stand side "
+                    "by side under one name. Rename it in the source.",
+                    key=True,
+                )
+            if isinstance(given, form.FileForm):
+                values = values_of_file(self._document, place, given)
+            else:
+                values = list(given)
+                distinct(self._document, place, values)
+            if not values and len(self._document.problems) == before:
+                self._refuse(place, "Expected at least one known value, got none. List them.")
+            if read.other != "drop" and read.other in values:
+                self._refuse(
+                    (*path, "other") if "other" in read.model_fields_set else place,
+                    f"Expected a name for the rest that is no value of {column}, got "
+                    f"{read.other!r}. Two cells would have one name. Write other: REST, or drop.",
+                )
+            crossed.append((column, tuple(values)))
+        if read.totals:
+            self._totals(path, read, crossed)
+        if "other" in read.model_fields_set and not read.by:
+            self._refuse(
+                (*path, "other"),
+                "Expected other beside by, got it alone. Without cells there is no rest. "
+                "Remove it.",
+                key=True,
+            )
+        if len(self._document.problems) > before:
+            return None
+        other = None if read.other == "drop" else read.other
+        self._try((*path, "by"), lambda: count_cells(crossed, other if crossed else None), key=True)
+        return tuple(crossed)
+
+    def _totals(
+        self, path: Path_, read: form.GaugeForm, crossed: list[tuple[str, tuple[str, ...]]]
+    ) -> None:
+        """Refuse a sum over cells that there are not, or beside a cell of its name."""
+        if not read.by:
+            self._refuse(
+                (*path, "totals"),
+                "Expected totals beside by, got it alone. Without cells there is nothing to add "
+                "up. Remove it.",
+                key=True,
+            )
+        rest = "" if read.other == "drop" else read.other
+        for column, values in crossed:
+            if ALL_CELLS in (*values, rest):
+                self._refuse(
+                    (*path, "totals"),
+                    f"Expected totals beside values of {column} other than {ALL_CELLS}, got that. "
+                    "The sum of all cells has this name. Remove totals, or rename the value.",
+                    key=True,
+                )
+
+    def _views(self, path: Path_, given: list[Any]) -> tuple[form.View, ...]:
+        views: list[form.View] = list(given)
+        seen: set[str] = set()
+        written = value_at(self._document.root, path)
+        keys = list(written) if isinstance(written, dict) else range(len(views))
+        for key, view in zip(keys, views, strict=True):
+            if view.name in seen:
+                self._refuse(
+                    (*path, key),
+                    f"Expected each view once, got {view.name} again. Both would be the same "
+                    "numbers. Remove one, or name them in a mapping.",
+                )
+            seen.add(view.name)
+        return tuple(views)
+
+    def _anticipated(self, path: Path_, read: form.GaugeForm) -> list[form.View]:
+        """Views that accuracy is designed for; when they would be read does not matter."""
+        views: list[Any] = list(read.anticipate)
+        for i, view in enumerate(views):
+            if view.every != 1:
+                self._refuse(
+                    (*path, "anticipate", i),
+                    "Expected no every in anticipate, got one. Accuracy does not depend on when a "
+                    "view is read. Remove it.",
+                )
+        return views
+
+    # --- settings
+
+    def _settings(self, gauges: list[GaugeConfig | None]) -> Settings:
+        read, document = self._read, self._document
+        if not read.sources:
+            self._refuse(("sources",), "Expected at least one source, got none. Name a file.")
+        for i, source in enumerate(read.sources):
+            path = (
+                ("sources", i) if isinstance(document.root.get("sources"), list) else ("sources",)
+            )
+            if source == "-" and len(read.sources) > 1:
+                self._refuse(path, "Expected standard input alone, got it beside others. Split.")
+            elif source != "-" and kind_of(source) is None:
+                self._refuse(path, unknown_kind(source))
+        store = read.store or f"{Path(document.file).stem}.tidegauge"
+        names = {view.name for gauge in gauges if gauge for view in gauge.views}
+        if None in gauges or "gauges" in self._wrong:
+            names = set()  # some are not known, so that none can be refused
+        sinks = tuple(
+            sink for i, given in enumerate(read.sinks) for sink in self._sink(i, given, names)
+        )
+        settings = Settings(
+            base=str(Path(document.file).parent),
+            sources=tuple(read.sources),
+            store=store,
+            public=read.public,
+            mark=read.mark,
+            sinks=sinks,
+        )
+        if not self._wrong & _PLACES and len(sinks) == len(read.sinks):
+            for conflict in settings.check(Path(document.file)):
+                told = conflict.field if conflict.field[0] in document.root else ("public",)
+                self._refuse(told, conflict.message)
+        return settings
+
+    def _sink(self, i: int, given: form.SinkForm, names: set[str]) -> Iterator[Sink]:
+        files = [(kind, getattr(given, kind)) for kind in ("parquet", "jsonl", "csv")]
+        chosen = [(kind, file) for kind, file in files if file is not None]
+        if len(chosen) != 1:
+            self._refuse(
+                ("sinks", i),
+                f"Expected one of parquet, jsonl and csv, got {len(chosen)}. Each sink is one "
+                "file. Write {parquet: {path: releases.parquet}}.",
+            )
+            return
+        kind, file = chosen[0]
+        for k, view in enumerate(file.views or ()):
+            if names and view not in names:
+                self._refuse(
+                    ("sinks", i, kind, "views", k),
+                    f"Expected the name of a view, got {shown(view)}. "
+                    f"{did_you_mean(view, sorted(names))}".replace("fields here", "views"),
+                )
+        yield Sink(kind, file.path, None if file.views is None else tuple(file.views))
+
+
+def _plain(value: Fraction) -> str:
+    """A decimal as it was written."""
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):g}"

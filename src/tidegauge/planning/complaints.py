@@ -1,0 +1,116 @@
+"""Pydantic's errors in our words, each with its place in the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidegauge.checks import shown
+from tidegauge.planning import fields, form
+from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.problems import did_you_mean
+
+__all__ = ["note", "value_at"]
+
+_LATER = {
+    "mean": "A mean",
+    "count_distinct": "A distinct count",
+    "top_k": "A top-k",
+    "strategy": "A strategy by name",
+    "late": "A rule for late events",
+    "grace": "A grace for late events",
+}
+_NEEDED = {
+    "sources": "Write sources: [events.csv].",
+    "step": "Write step: 1h, or step: record.",
+    "privacy": "Write privacy: {unit: event, epsilon: 1, delta: 1e-9}.",
+    "unit": "It says who is protected, and there is no default. Write unit: event, or "
+    "unit: {id: customer, max_contributions: 20, per: lifetime}.",
+    "gauges": "Write gauges: {visits: count}.",
+    "bounds": "Without them one row could move a sum without end. Write bounds: [0, 100].",
+    "per": "A bound for the lifetime of the store promises more than one for each day. Write "
+    "per: lifetime, or a duration.",
+}
+_LENGTHS = ("missing", "too_short", "too_long")
+
+
+def note(document: Document, error: Any) -> None:
+    """Turn one of pydantic's errors into a problem with a place."""
+    path = _path(document.root, error["loc"])
+    kind, name = error["type"], str(error["loc"][-1]) if error["loc"] else ""
+    if kind == "config":
+        document.refuse(path, error["msg"], inside=error["ctx"]["inside"])
+    elif kind == "extra_forbidden":
+        message = _unknown(path[:-1], name)
+        document.refuse(path, message, key=True)
+    elif kind == "missing" and not isinstance(error["loc"][-1], int):
+        hint = _NEEDED.get(name, f"Write {name}.")
+        document.refuse(path[:-1], f"Expected {name}, got nothing of it. {hint}", key=True)
+    else:
+        got = (
+            "another number of them"
+            if kind in _LENGTHS
+            else fields.seen(value_at(document.root, path))
+        )
+        document.refuse(path, f"Expected {_shape(kind, path)}, got {got}. Correct it.")
+
+
+def _shape(kind: str, path: Path_) -> str:
+    if "bounds" in path:
+        return "two bounds, [lowest, highest]"
+    if kind in ("list_type", "tuple_type"):
+        return "a list"
+    return "a mapping of fields"
+
+
+def _path(root: Any, location: tuple[str | int, ...]) -> Path_:
+    """Pydantic's location without the parts that are not in the file, but for the last."""
+    path: list[str | int] = []
+    here = root
+    for part in location:
+        inside = value_at(here, (part,)) if isinstance(here, dict | list) else None
+        if inside is None and (isinstance(here, list) or part == "[key]"):
+            continue
+        here = inside
+        path.append(part)
+    return tuple(path)
+
+
+def value_at(root: Any, path: Path_) -> Any:
+    """Return what stands at a path; None: nothing."""
+    for part in path:
+        try:
+            root = root[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return root
+
+
+def _unknown(parent: Path_, name: str) -> str:
+    if name in _LATER and (len(parent) == 2 or not parent):
+        return (
+            f"Expected count or sum, got {name}. {_LATER[name]} is not available in this version. "
+            "Remove it."
+        )
+    known = list(_model(parent).model_fields)
+    return f"Expected a known field, got {shown(name)}. {did_you_mean(name, known)}"
+
+
+def _model(path: Path_) -> Any:
+    """The model of the mapping at a path."""
+    match path:
+        case ("gauges", _, "count" | "sum" as kind):
+            return form.CountForm if kind == "count" else form.SumForm
+        case ("gauges", _, "by", _):
+            return form.FileForm
+        case ("gauges", _, "views" | "anticipate", _):
+            return form.ViewForm
+        case ("sinks", _, _):
+            return form.SinkFileForm
+        case ("gauges" | "sinks" as part, _):
+            return form.GaugeForm if part == "gauges" else form.SinkForm
+        case ("privacy", "unit"):
+            return form.IdForm
+        case ("privacy" | "about" as part,):
+            return form.PrivacyForm if part == "privacy" else form.AboutForm
+        case _:
+            return form.ConfigForm

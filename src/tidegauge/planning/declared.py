@@ -1,0 +1,68 @@
+"""A config as declared: every field checked, lengths in steps, contributions in grains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from tidegauge.mechanisms.intervals import Band
+from tidegauge.planning.form import View
+from tidegauge.planning.parts import Clock, IdUnit, TimeColumn
+from tidegauge.planning.problems import Problem
+from tidegauge.planning.settings import Settings
+from tidegauge.privacy.guarantee import Guarantee
+from tidegauge.privacy.unit import NeighboringRelation
+
+__all__ = ["Config", "GaugeConfig"]
+
+
+@dataclass(frozen=True)
+class GaugeConfig:
+    """One gauge as declared; contributions in grains, lengths in steps.
+
+    The fields are those of :class:`~tidegauge.planning.plan.PlannedGauge`, without a mechanism.
+    """
+
+    name: str
+    kind: Literal["count", "sum"]
+    column: str | None
+    low: int
+    high: int
+    round_to: Fraction
+    where: str | None
+    by: tuple[tuple[str, tuple[str, ...]], ...]
+    other: str | None
+    views: tuple[View, ...]
+    anticipate: tuple[View, ...]
+    budget_weight: Fraction
+    max_per_step: int
+    totals: bool
+    level: float
+    band: Band
+
+
+@dataclass(frozen=True)
+class Config:
+    """A config whose every field is checked.
+
+    Attributes:
+        file: As it was named.
+        horizon: Steps that accuracy is designed for; None: unknown.
+        multiline: Whether newlines within quotes belong to a field of a CSV source.
+        settings: What cannot affect a release's distribution.
+        warnings: What is allowed and probably not meant.
+    """
+
+    file: str
+    clock: Clock
+    time: TimeColumn | None
+    unit: IdUnit | None
+    relation: NeighboringRelation
+    guarantee: Guarantee
+    gauges: tuple[GaugeConfig, ...]
+    horizon: int | None
+    about: tuple[tuple[str, str], ...]
+    multiline: bool
+    settings: Settings = field(compare=False)
+    warnings: tuple[Problem, ...] = field(default=(), compare=False)

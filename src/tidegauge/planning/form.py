@@ -1,0 +1,471 @@
+"""The form of a config file: which fields there are, as pydantic models.
+
+The models check one value at a time, so that every mistake of a file is found in one reading;
+:mod:`tidegauge.planning.config` checks what several fields have to agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
+
+from tidegauge.errors import TidegaugeError
+from tidegauge.mechanisms.intervals import BANDS, Band, level_of
+from tidegauge.planning import fields
+from tidegauge.planning.document import Scalar
+from tidegauge.planning.where import PredicateError, checked
+from tidegauge.strategies.decay import Custom, Decay, Difference, Running
+
+__all__ = ["ConfigForm", "Context", "FileForm", "GaugeForm", "IdForm", "View"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a single value is read with.
+
+    Attributes:
+        step_us: Length of a step; None: each record is a step.
+        horizon: Steps that polynomial views have to reach; None: unknown.
+    """
+
+    step_us: int | None
+    horizon: int | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """One view as declared.
+
+    Attributes:
+        name: Given, or made from the declaration.
+        decay: Its weights.
+        every: It is published at every n-th step.
+    """
+
+    name: str
+    decay: Decay
+    every: int = 1
+
+
+def _context(info: ValidationInfo) -> Context:
+    assert isinstance(info.context, Context)
+    return info.context
+
+
+def refusal(message: str, inside: int = 0) -> PydanticCustomError:
+    """Return a problem that pydantic collects with all others, in our words."""
+    return PydanticCustomError("config", "{message}", {"message": message, "inside": inside})
+
+
+def _read(function: Callable[..., Any], *, steps: bool = False) -> Callable[..., Any]:
+    """A reader of one value whose refusals pydantic collects."""
+
+    def read(value: Any, info: ValidationInfo) -> Any:
+        arguments = (_context(info).step_us,) if steps else ()
+        try:
+            return function(value, *arguments)
+        except PredicateError as error:
+            raise refusal(str(error), error.offset) from None
+        except TidegaugeError as error:
+            raise refusal(str(error)) from None
+
+    return read
+
+
+def _scalar(function: Callable[..., Any], shown: Any, *, steps: bool = False) -> Any:
+    return PlainValidator(_read(function, steps=steps), json_schema_input_type=shown)
+
+
+def _choice(*choices: str) -> Callable[[Any], str]:
+    def choose(value: Any) -> str:
+        if isinstance(value, Scalar) and value in choices:
+            return str(value)
+        got = fields.seen(value)
+        raise refusal(f"Expected {' or '.join(choices)}, got {got}. Write one of them.")
+
+    return choose
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, Scalar) and not value.quoted and value in ("true", "false"):
+        return value == "true"
+    raise refusal(f"Expected true or false, got {fields.seen(value)}. Write one of them.")
+
+
+def _level(value: Any) -> float:
+    return level_of(fields.amount(value))
+
+
+def _predicate(value: Any) -> str:
+    return checked(fields.text(value))
+
+
+def _zone(value: Any) -> str:
+    from zoneinfo import ZoneInfo
+
+    zone = fields.text(value)
+    try:
+        ZoneInfo(zone)
+    except (OSError, ValueError, KeyError):  # also for what is no name at all
+        raise refusal(
+            f"Expected the name of a time zone, got {zone!r}. Stamps could not be read. "
+            "Write one such as UTC or America/New_York."
+        ) from None
+    return zone
+
+
+def _step(value: Any) -> int | None:
+    from tidegauge.planning.durations import microseconds
+
+    if isinstance(value, Scalar) and value == "record":
+        return None
+    return microseconds(fields.text(value))
+
+
+def _per(value: Any, step_us: int | None) -> str | int:
+    if isinstance(value, Scalar) and value == "lifetime":
+        return "lifetime"
+    return fields.length(value, step_us)
+
+
+def _end(value: Any, step_us: int | None) -> int:
+    return fields.whole(value) if step_us is None else fields.moment(value)
+
+
+def _horizon(value: Any, step_us: int | None) -> int:
+    try:
+        return fields.whole(value)
+    except TidegaugeError:
+        return fields.length(value, step_us)
+
+
+def _key(value: Any) -> str:
+    """The name of a column or gauge, as a key: pydantic hands keys on as plain text."""
+    return fields.text(Scalar(value, True))
+
+
+Text = Annotated[str, _scalar(fields.text, str)]
+Line = Annotated[str, _scalar(fields.line, str)]
+Key = Annotated[str, _scalar(_key, str)]
+Number = Annotated[Fraction, _scalar(fields.amount, float)]
+Moment = Annotated[int, _scalar(fields.moment, str)]
+Count = Annotated[int, _scalar(fields.whole, int)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class IdForm(_Strict):
+    """An id with at most so many events is protected."""
+
+    id: Text = Field(description="Column with the id; rows without one are dropped")
+    max_contributions: Count = Field(description="Most events of one id, over all gauges")
+    per: Annotated[str | int, _scalar(_per, str | int, steps=True)] = Field(
+        description="lifetime (of the store), or a duration: each period is protected by itself"
+    )
+
+
+def _unit(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(value, Scalar):
+        if value == "event":
+            return "event"
+        raise refusal(
+            f"Expected event or a mapping with an id, got {fields.seen(value)}. There is no "
+            "default: it says who is protected. Write event, or "
+            "{id: customer, max_contributions: 20, per: lifetime}."
+        )
+    return handler(value)
+
+
+class PrivacyForm(_Strict):
+    """Who is protected, and how well."""
+
+    unit: Annotated[
+        IdForm, WrapValidator(_unit, json_schema_input_type=Literal["event"] | IdForm)
+    ] = Field(description="event, or an id with a bound on its contributions; no default")
+    neighboring_relation: Annotated[
+        str,
+        PlainValidator(
+            _choice("add_or_remove_one", "replace_one"),
+            json_schema_input_type=Literal["add_or_remove_one", "replace_one"],
+        ),
+    ] = "add_or_remove_one"
+    epsilon: Number | None = Field(None, description="Largest logarithm of a change of odds")
+    delta: Number | None = Field(None, description="Probability that it may be larger")
+    rho: Number | None = Field(None, description="In place of epsilon: zero-concentrated DP")
+    mu: Number | None = Field(None, description="In place of epsilon: Gaussian DP")
+
+
+class CountForm(_Strict):
+    """A count of rows."""
+
+    where: Annotated[str | None, _scalar(_predicate, str)] = Field(
+        None, description="A condition over one row, in a small part of SQL"
+    )
+
+
+_EVERY_ROW = CountForm.model_validate({})
+
+
+class SumForm(_Strict):
+    """A sum of one column."""
+
+    column: Text
+    bounds: tuple[Number, Number] = Field(description="Values outside are clamped to them")
+    round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
+    where: Annotated[str | None, _scalar(_predicate, str)] = None
+
+
+class FileForm(_Strict):
+    """Known values in a file: one value a line, or one column of a CSV file."""
+
+    file: Text
+    column: Text | None = None
+
+
+def _values(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    if isinstance(value, Scalar):
+        if value == "discover":
+            raise refusal(
+                "Expected known values, got discover. Values that are not known in advance are "
+                "not available in this version: even their names would have to be protected. List "
+                "them, or write {file: values.csv}."
+            )
+        raise refusal(
+            f"Expected a list of known values, got {fields.seen(value)}. Write ['a', 'b'], or "
+            "{file: values.csv}."
+        )
+    if isinstance(value, dict):
+        return handler(value)
+    return _VALUES.validate_python(value, context=info.context)
+
+
+class ViewForm(_Strict):
+    """A view that needs more than one word."""
+
+    window: Annotated[Scalar | None, _scalar(lambda value: value, str | int)] = None
+    half_life: Annotated[Scalar | None, _scalar(lambda value: value, str | float)] = None
+    factor: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
+    polynomial: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
+    custom: list[Number] | None = Field(None, description="Weights, newest step first")
+    average: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
+        default=False, description="Weights of a half-life or factor that sum to 1"
+    )
+    difference: Annotated[Scalar | None, _scalar(lambda value: value, str | int)] = Field(
+        None, description="Minus the same so much earlier; beside it stands of"
+    )
+    of: AnyView | None = Field(None, description="The view that a difference is of")
+    every: Annotated[int | None, _scalar(fields.length, str | int, steps=True)] = Field(
+        None, description="Published at every such step only, counted from the start"
+    )
+
+
+def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> View:
+    """Read a view written in one word, or as a mapping."""
+    context = _context(info)
+    try:
+        if isinstance(value, Scalar):
+            return View(*fields.simple_decay(value, context.step_us))
+        form = handler(value)
+        name, decay = _named_decay(form, context)
+    except TidegaugeError as error:
+        raise refusal(str(error)) from None
+    if form.every is not None:
+        name += f"_every_{value['every']}"
+    return View(name, decay, form.every or 1)
+
+
+def _named_decay(form: ViewForm, context: Context) -> tuple[str, Decay]:
+    """Return the default name and the decay of a view that is written as a mapping."""
+    given = [kind for kind in _KINDS if getattr(form, kind) is not None]
+    if len(given) != 1:
+        raise refusal(
+            f"Expected one of {', '.join(_KINDS[:-1])} and {_KINDS[-1]}, got {len(given)}. "
+            "Each is a view of its own. Write one."
+        )
+    kind = given[0]
+    if form.average and kind not in ("half_life", "factor"):
+        raise refusal(
+            f"Expected average beside half_life or factor, got it beside {kind}. Only their "
+            "weights are made to sum to 1. Remove it."
+        )
+    if (form.of is not None) != (kind == "difference"):
+        raise refusal(
+            f"Expected difference and of together, got {kind} {'with' if form.of else 'without'} "
+            "of. A difference is of a view. Write {difference: 7d, of: 7d}."
+        )
+    if form.custom is not None:
+        return f"custom_{len(form.custom)}", Custom(tuple(float(w) for w in form.custom))
+    written = getattr(form, kind)
+    if form.of is None:
+        decay = fields.decay_of(kind, written, context.step_us, context.horizon, form.average)
+        return f"{kind}_{written}{'_average' * form.average}", decay
+    of: Any = form.of  # a View: its form was read already
+    if isinstance(of.decay, Running):
+        raise refusal(
+            "Expected a difference of another view, got one of running. How much a running sum has "
+            f"grown is a window. Write {written}."
+        )
+    if of.every != 1:
+        raise refusal(
+            "Expected every beside difference, got it inside of. The earlier value is so far back "
+            "whenever the later one is read. Move it out."
+        )
+    change = Difference(of.decay, fields.length(written, context.step_us))
+    return f"difference_{written}_of_{of.name}", change
+
+
+_KINDS = ("window", "half_life", "factor", "polynomial", "custom", "difference")
+AnyView = Annotated[ViewForm, WrapValidator(_view, json_schema_input_type=str | int | ViewForm)]
+ViewForm.model_rebuild()  # a difference is of a view
+_NAMED_VIEWS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, AnyView])
+_VALUES: TypeAdapter[list[str]] = TypeAdapter(list[Annotated[str, _scalar(fields.cell_value, str)]])
+
+
+def _views(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """Read a list of views that name themselves, or a mapping that names them."""
+    if isinstance(value, dict):
+        for name in value:
+            _read(fields.name)(name, info)
+        named = _NAMED_VIEWS.validate_python(value, context=info.context)
+        return [View(str(name), view.decay, view.every) for name, view in named.items()]
+    return handler(value)
+
+
+def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Read ``count:`` without a condition."""
+    return _EVERY_ROW if isinstance(value, Scalar) and value.empty else handler(value)
+
+
+class GaugeForm(_Strict):
+    """One gauge."""
+
+    count: Annotated[CountForm | None, WrapValidator(_bare)] = None
+    sum: SumForm | None = None
+    by: dict[
+        Key,
+        Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],
+    ] = Field(default_factory=dict, description="Known values; several columns cross")
+    other: Text = Field("other", description="Name of the cell for the rest; drop leaves it out")
+    totals: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
+        default=False, description="Publish the sum of all cells as well, as the cell *"
+    )
+    views: Annotated[
+        list[AnyView],
+        WrapValidator(_views, json_schema_input_type=list[AnyView] | dict[str, AnyView]),
+    ] = Field(default_factory=list, description="What is published; free")
+    anticipate: list[AnyView] = Field(
+        default_factory=list, description="Views that accuracy is designed for, not published"
+    )
+    budget_weight: Number = Fraction(1)
+    level: Annotated[float, _scalar(_level, float)] = Field(0.95, description="Of the intervals")
+    band: Annotated[Band, PlainValidator(_choice(*BANDS), json_schema_input_type=Band)] = Field(
+        "pointwise", description="Whether the level holds at each step alone, or for all at once"
+    )
+    max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
+
+
+def _gauge(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Read ``name: count``."""
+    if isinstance(value, Scalar) and value == "count":
+        return GaugeForm.model_validate({"count": _EVERY_ROW})
+    return handler(value)
+
+
+class AboutForm(_Strict):
+    """What the operator says of the publication; published as it stands."""
+
+    title: Line | None = None
+    curator: Line | None = None
+    contact: Line | None = None
+    purpose: Line | None = None
+    data: Line | None = None
+    license: Line | None = None
+
+
+class SinkFileForm(_Strict):
+    """A copy of releases in one file."""
+
+    path: Text
+    views: list[Text] | None = None
+
+
+class SinkForm(_Strict):
+    """One copy of releases."""
+
+    parquet: SinkFileForm | None = None
+    jsonl: SinkFileForm | None = None
+    csv: SinkFileForm | None = None
+
+
+class CsvForm(_Strict):
+    """How CSV sources are cut into rows."""
+
+    multiline: Annotated[
+        bool,
+        PlainValidator(_truth, json_schema_input_type=bool),
+    ] = Field(
+        default=False,
+        description="Newlines within quotes belong to a field; else rows end at every newline",
+    )
+
+
+def _sources(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    return handler([value] if isinstance(value, Scalar) else value)
+
+
+class ConfigForm(_Strict):
+    """A config of tidegauge."""
+
+    sources: Annotated[
+        list[Text], WrapValidator(_sources, json_schema_input_type=str | list[str])
+    ] = Field(description="Files (.csv, .jsonl, .parquet), globs, or - for JSONL on standard input")
+    csv: CsvForm = Field(default_factory=CsvForm, description="How .csv sources are cut into rows")
+    event_time: Text | None = Field(None, description="Column with the time of an event")
+    timezone: Annotated[str | None, _scalar(_zone, str)] = Field(
+        None, description="Zone of stamps that carry none"
+    )
+    time_format: Annotated[
+        Any,
+        PlainValidator(
+            _choice("iso", "epoch_s", "epoch_ms"),
+            json_schema_input_type=Literal["iso", "epoch_s", "epoch_ms"],
+        ),
+    ] = "iso"
+    step: Annotated[int | None, _scalar(_step, str)] = Field(
+        description="Fixed length such as 1h; or record: each record is a step"
+    )
+    start: Moment | None = Field(None, description="Where the first step begins; public")
+    end: Annotated[int | None, _scalar(_end, str | int, steps=True)] = Field(
+        None, description="Where the last step ends; public"
+    )
+    horizon: Annotated[int | None, _scalar(_horizon, str | int, steps=True)] = Field(
+        None, description="What accuracy is designed for: a duration, or a number of steps"
+    )
+    privacy: PrivacyForm
+    gauges: dict[
+        Key,
+        Annotated[
+            GaugeForm, WrapValidator(_gauge, json_schema_input_type=Literal["count"] | GaugeForm)
+        ],
+    ]
+    about: AboutForm = Field(default_factory=AboutForm)
+    store: Text | None = Field(None, description="Private state")
+    public: Text = Field("public/", description="Folder of what may leave")
+    mark: Text | None = Field(None, description="High-water mark, away from the store")
+    sinks: list[SinkForm] = Field(default_factory=list)

@@ -1,0 +1,164 @@
+"""The parts of a plan: its clock, its columns, its unit, its gauges."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+from tidegauge.checks import integer
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.privacy.unit import NeighboringRelation, Neighbors, PrivacyUnit
+from tidegauge.strategies.decay import Decay
+
+__all__ = [
+    "ALL_CELLS",
+    "MOST_CELLS",
+    "Clock",
+    "IdUnit",
+    "PlannedGauge",
+    "TimeColumn",
+    "count_cells",
+    "neighbors_of",
+]
+
+ALL_CELLS = "*"
+"""Stands in the place of each ``by`` value in the sum of all cells."""
+
+MOST_CELLS = 1 << 20
+"""Most cells of one gauge: with a thousand steps that is 8 GB of exact totals."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The public clock: step t, from 0, covers ``[start + t * step, start + (t + 1) * step)``.
+
+    Attributes:
+        start_us: Microseconds from 1970-01-01T00:00:00Z.
+        step_us: Length of a step in microseconds; None: each record is a step.
+        end: Number of steps; None: no end.
+    """
+
+    start_us: int
+    step_us: int | None
+    end: int | None
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """Where an event's time stands and how it is written.
+
+    Attributes:
+        column: Name of the column.
+        timezone: Zone of stamps that carry none; None: such stamps are bad rows.
+        format: ISO 8601, or seconds or milliseconds since 1970 in UTC.
+    """
+
+    column: str
+    timezone: str | None
+    format: Literal["iso", "epoch_s", "epoch_ms"]
+
+
+@dataclass(frozen=True)
+class IdUnit:
+    """An id with a bound on its contributions is protected.
+
+    Attributes:
+        column: Name of the column with the id.
+        max_contributions: Most events of one id, over all gauges.
+        per: ``"lifetime"`` of the store, or a number of steps: periods cut from the start, each of
+            which is protected by itself, a weaker promise.
+    """
+
+    column: str
+    max_contributions: int
+    per: Literal["lifetime"] | int
+
+
+@dataclass(frozen=True)
+class PlannedGauge:
+    """One gauge: what is counted, by what, how it is read, and its mechanism.
+
+    Attributes:
+        name: As published.
+        kind: ``"count"`` of rows or ``"sum"`` of a column.
+        column: What is summed; None for a count.
+        low: Least contribution of a row, in grains; values below count as this.
+        high: Largest contribution of a row, in grains; values above count as this.
+        round_to: The value of one grain.
+        where: Canonical text of the predicate; a row counts only if it is TRUE; None: every row.
+        by: Name of each column that cells are made of, and its known values.
+        other: Name of the cell for the rest of each ``by`` column; None: the rest is dropped.
+        views: Name and decay of each published view.
+        every: For the views that are read only at every n-th step, counted from the start: n.
+        anticipate: Decays that the accuracy is designed for as well, not published.
+        budget_weight: Its part in the split of the budget.
+        mechanism: Strategy, noise and cost, with all their numbers.
+        totals: Whether the sum of all cells is published as well, as the cell ``*``.
+    """
+
+    name: str
+    kind: Literal["count", "sum"]
+    column: str | None
+    low: int
+    high: int
+    round_to: Fraction
+    where: str | None
+    by: tuple[tuple[str, tuple[str, ...]], ...]
+    other: str | None
+    views: tuple[tuple[str, Decay], ...]
+    every: tuple[tuple[str, int], ...]
+    anticipate: tuple[Decay, ...]
+    budget_weight: Fraction
+    mechanism: GaugePlan
+    totals: bool = False
+
+    @cached_property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """The crossed values in declared order, the first column slowest; ``((),)`` without by."""
+        rest = () if self.other is None else (self.other,)
+        return tuple(itertools.product(*(values + rest for _, values in self.by)))
+
+    def every_of(self, view: str) -> int:
+        """At every how many steps a view is published: at step t, from 1, with t % every == 0."""
+        return dict(self.every).get(view, 1)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The source columns that this gauge needs, sorted."""
+        names = {column for column, _ in self.by}
+        if self.column is not None:
+            names.add(self.column)
+        if self.where is not None:
+            from tidegauge.planning.where import columns
+
+            names |= set(columns(self.where))
+        return tuple(sorted(names))
+
+
+def neighbors_of(
+    unit: PrivacyUnit, relation: NeighboringRelation, low: int, high: int, cells: int
+) -> Neighbors:
+    """Return what may differ between neighbors in a gauge where an event touches one cell."""
+    return Neighbors(unit, relation, min(low, 0), max(high, 0), 1, cells)
+
+
+def count_cells(by: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> int:
+    """Return the number of cells.
+
+    Raises:
+        InvalidParameter: There are too many.
+    """
+    cells = 1
+    for _, values in by:
+        cells *= len(values) + (other is not None)
+    return integer(
+        "cells",
+        cells,
+        low=1,
+        high=MOST_CELLS,
+        why="Every crossed value is a cell of its own, at every step. Cross fewer columns.",
+    )

@@ -1,0 +1,174 @@
+"""The parts of a plan as plain data, and back; what was changed on the way is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tidegauge.checks import integer, shown
+from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.plan import GaugePlan, views_read
+from tidegauge.mechanisms.stored import Reader, fraction_text, plain
+from tidegauge.planning.parts import ALL_CELLS, Clock, IdUnit, PlannedGauge, TimeColumn, count_cells
+from tidegauge.strategies.decay import Decay
+
+__all__ = [
+    "changed",
+    "clock_of",
+    "gauge_data",
+    "gauge_of",
+    "texts_of",
+    "time_of",
+    "unit_of",
+]
+
+_FORMATS = ("iso", "epoch_s", "epoch_ms")
+_KINDS = ("count", "sum")
+_LONGEST = 1 << 62
+_LIFETIME = "lifetime"
+
+
+def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
+    """Return a gauge as plain data; of totals it speaks only where they are published."""
+    data = {
+        "name": gauge.name,
+        "kind": gauge.kind,
+        "column": gauge.column,
+        "low": gauge.low,
+        "high": gauge.high,
+        "round_to": fraction_text(gauge.round_to),
+        "where": gauge.where,
+        "by": [[column, list(values)] for column, values in gauge.by],
+        "other": gauge.other,
+        "views": [[name, plain(decay)] for name, decay in gauge.views],
+        "every": dict(gauge.every),
+        "anticipate": [plain(decay) for decay in gauge.anticipate],
+        "budget_weight": fraction_text(gauge.budget_weight),
+        "mechanism": gauge.mechanism.stored(),
+    }
+    return {**data, "totals": True} if gauge.totals else data
+
+
+def clock_of(reader: Reader) -> Clock:
+    """Read the clock that was stored."""
+    clock = Clock(
+        integer("start_us", reader.integer("start_us"), low=-_LONGEST, high=_LONGEST),
+        reader.optional_integer("step_us"),
+        reader.optional_integer("end"),
+    )
+    reader.done()
+    if clock.step_us is not None:
+        integer("step_us", clock.step_us, low=1, high=_LONGEST)
+    return clock
+
+
+def time_of(reader: Reader) -> TimeColumn:
+    """Read the time column that was stored."""
+    column, zone = reader.text("column"), reader.optional_text("timezone")
+    written = reader.text("format")
+    reader.done()
+    for known in _FORMATS:
+        if written == known:
+            return TimeColumn(column, zone, known)  # type: ignore[arg-type]  # one of the literals
+    raise changed(f"a time format of {_FORMATS}", shown(written))
+
+
+def unit_of(reader: Reader) -> IdUnit:
+    """Read the id unit that was stored."""
+    column = reader.text("id")
+    most = integer("max_contributions", reader.integer("max_contributions"), low=1, high=1 << 40)
+    per = reader.take("per")
+    reader.done()
+    if per != _LIFETIME:
+        per = integer("per", per, low=1, high=_LONGEST)
+    return IdUnit(column, most, per)
+
+
+def gauge_of(reader: Reader) -> PlannedGauge:
+    """Read a gauge that was stored."""
+    kind = reader.text("kind")
+    if kind not in _KINDS:
+        raise changed(f"a gauge of {_KINDS}", shown(kind))
+    every = Reader(reader.take("every"), "every")
+    views = views_read(reader.items("views"))
+    names = [name for name, _ in views if name in every.names]
+    gauge = PlannedGauge(
+        name=reader.text("name"),
+        kind="count" if kind == "count" else "sum",
+        column=reader.optional_text("column"),
+        low=reader.integer("low"),
+        high=reader.integer("high"),
+        round_to=reader.fraction("round_to"),
+        where=_where(reader.optional_text("where")),
+        by=tuple(_by(item) for item in reader.items("by")),
+        other=reader.optional_text("other"),
+        views=views,
+        every=tuple(
+            (name, integer("every", every.integer(name), low=1, high=_LONGEST)) for name in names
+        ),
+        anticipate=_anticipated(reader.items("anticipate")),
+        budget_weight=reader.fraction("budget_weight"),
+        mechanism=GaugePlan.restore(reader.take("mechanism")),
+        totals="totals" in reader.names and reader.flag("totals"),
+    )
+    reader.done()
+    every.done()
+    _check_gauge(gauge)
+    return gauge
+
+
+def _check_gauge(gauge: PlannedGauge) -> None:
+    """What a gauge's own fields have to agree on."""
+    if (gauge.kind == "sum") != (gauge.column is not None):
+        raise changed("a column for a sum and none for a count", "another")
+    if gauge.kind == "count" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
+        raise changed("a count to go up by 1", "another contribution")
+    if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
+        raise changed("ordered bounds, and numbers above 0", "others")
+    for i, (column, values) in enumerate(gauge.by):
+        rest = () if gauge.other is None else (gauge.other,)
+        repeated = len(set(values + rest)) < len(values + rest)
+        if repeated or not values or column in dict(gauge.by[:i]):
+            raise changed("by columns and values, each once", "one twice, or none")
+    if gauge.totals and (not gauge.by or any(ALL_CELLS in cell for cell in gauge.cells)):
+        raise changed("totals over cells that have other names", "no cells, or one named *")
+    count_cells(gauge.by, gauge.other)
+
+
+def _where(text: str | None) -> str | None:
+    """The predicate, which has to be in the form that was written."""
+    if text is not None:
+        from tidegauge.planning.where import checked
+
+        if checked(text) != text:
+            raise changed("a predicate in canonical form", "another")
+    return text
+
+
+def _by(item: Any) -> tuple[str, tuple[str, ...]]:
+    if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str):
+        values = item[1]
+        if isinstance(values, list) and all(isinstance(value, str) for value in values):
+            return item[0], tuple(values)
+    raise changed("each by column with a list of values", shown(item))
+
+
+def _anticipated(items: tuple[Any, ...]) -> tuple[Decay, ...]:
+    named = [[str(i), item] for i, item in enumerate(items)]
+    return tuple(decay for _, decay in views_read(tuple(named))) if named else ()
+
+
+def texts_of(data: Any, what: str) -> tuple[tuple[str, str], ...]:
+    """Read a mapping of texts, sorted by their names."""
+    reader = Reader(data, what)
+    pairs = tuple((name, reader.text(name)) for name in sorted(reader.names))
+    reader.done()
+    return pairs
+
+
+def changed(expected: str, got: str) -> InvalidParameter:
+    """The refusal of a plan whose parts contradict one another."""
+    return InvalidParameter(
+        f"Expected {expected}, got {got}. The plan was changed after it was written, and would not "
+        "keep what it says. Use the plan as it was written."
+    )

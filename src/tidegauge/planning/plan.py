@@ -1,0 +1,291 @@
+"""The plan of a run: what is measured of which stream, for whom, at what cost; fit to be signed.
+
+Its canonical bytes are JSON with sorted keys, no spaces, integers, text and fractions ``"n/d"``:
+no float, so that every reader hashes the same bytes. A plan is made from a config by
+:mod:`tidegauge.planning.planner` and read back by :meth:`Plan.from_bytes`, which fits nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tidegauge.checks import shown
+from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.stored import Reader, plain, read_as
+from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
+from tidegauge.planning.fields import is_line
+from tidegauge.planning.parts import Clock, IdUnit, PlannedGauge, TimeColumn, neighbors_of
+from tidegauge.planning.parts_data import (
+    changed,
+    clock_of,
+    gauge_data,
+    gauge_of,
+    texts_of,
+    time_of,
+    unit_of,
+)
+from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
+from tidegauge.privacy.ledger import Ledger
+from tidegauge.privacy.unit import (
+    Contributions,
+    Event,
+    NeighboringRelation,
+    Neighbors,
+    PrivacyUnit,
+    relation_of,
+)
+
+__all__ = [
+    "FORMAT",
+    "Clock",
+    "IdUnit",
+    "Plan",
+    "PlannedGauge",
+    "TimeColumn",
+    "canonical_bytes",
+]
+
+FORMAT = 1
+"""Of the plan file; a reader refuses every other."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that affects privacy, and the words that are published with it.
+
+    Attributes:
+        clock: The steps.
+        time: Where an event's time stands; None: each record is a step.
+        unit: None: one event is protected; else an id.
+        relation: When two streams are neighbors.
+        guarantee: What is promised for everything ever published under this plan.
+        gauges: In the order of the config.
+        about: What the operator says of the publication: field and text.
+        versions: Of the library that made the plan: name and version.
+        multiline: Whether newlines within quotes belong to a field of a CSV source.
+    """
+
+    clock: Clock
+    time: TimeColumn | None
+    unit: IdUnit | None
+    relation: NeighboringRelation
+    guarantee: Guarantee
+    gauges: tuple[PlannedGauge, ...]
+    about: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]
+    multiline: bool = False
+
+    def canonical(self) -> bytes:
+        """Return the bytes that are hashed, signed and published."""
+        return canonical_bytes(_plan_data(self))
+
+    @cached_property
+    def sha256(self) -> str:
+        """``"sha256:..."`` of the canonical bytes: what an officer approves."""
+        return digest(self.canonical())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """``"sha256:..."`` of everything but what is published of it, ``about`` and ``versions``.
+
+        A store is bound to it: what has it in common measures the same, with the same noise.
+        """
+        data = _plan_data(self)
+        for gauge in data["gauges"]:
+            del gauge["views"], gauge["every"], gauge["anticipate"]
+            gauge.pop("totals", None)
+            for name in ("views", "level", "band"):
+                del gauge["mechanism"][name]
+        del data["about"], data["versions"]
+        return digest(canonical_bytes(data))
+
+    @cached_property
+    def declaration(self) -> str:
+        """``"sha256:..."`` of what a config declares apart from views: no fit is in it.
+
+        Two plans with one declaration promise the same for the same stream, though another library
+        or other views may have fitted other numbers; see :meth:`reading`.
+        """
+        data = _plan_data(self)
+        for gauge in data["gauges"]:
+            gauge["max_per_step"] = gauge["mechanism"]["max_per_step"]
+            gauge["horizon"] = gauge["mechanism"]["horizon"]
+            del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
+            gauge.pop("totals", None)
+        del data["about"], data["versions"]
+        return digest(canonical_bytes(data))
+
+    def reading(self, other: Plan) -> Plan:
+        """Return this plan with the published views, the intervals and the words of another.
+
+        That is how an accepted plan is read in ways that were thought of later: strategies,
+        noise and cost are this plan's.
+
+        Raises:
+            InvalidParameter: The other plan does not declare the same.
+        """
+        if self.declaration != other.declaration:
+            raise InvalidParameter(
+                "Expected a plan that differs in its views alone, got one that declares another "
+                "stream, unit, budget or gauge. It would be a second release. Use the accepted "
+                "plan, or start a new store."
+            )
+        gauges = tuple(
+            replace(
+                mine,
+                views=theirs.views,
+                every=theirs.every,
+                totals=theirs.totals,
+                mechanism=replace(
+                    mine.mechanism,
+                    views=theirs.views,
+                    level=theirs.mechanism.level,
+                    band=theirs.mechanism.band,
+                ),
+            )
+            for mine, theirs in zip(self.gauges, other.gauges, strict=True)
+        )
+        return replace(self, gauges=gauges, about=other.about)
+
+    def gauge(self, name: str) -> PlannedGauge:
+        """Return a gauge by its name.
+
+        Raises:
+            InvalidParameter: There is no gauge of this name.
+        """
+        for gauge in self.gauges:
+            if gauge.name == name:
+                return gauge
+        raise InvalidParameter(
+            f"Expected the name of a gauge, got {shown(name)}. "
+            f"Use one of {shown([gauge.name for gauge in self.gauges])}."
+        )
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """All source columns that are needed, sorted."""
+        names = {column for gauge in self.gauges for column in gauge.columns}
+        if self.time is not None:
+            names.add(self.time.column)
+        if self.unit is not None:
+            names.add(self.unit.column)
+        return tuple(sorted(names))
+
+    @cached_property
+    def privacy_unit(self) -> PrivacyUnit:
+        """The unit as the mechanisms charge for it."""
+        return Event() if self.unit is None else Contributions(self.unit.max_contributions)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account, with every gauge charged at once.
+
+        Raises:
+            BudgetExceeded: Together they exceed the guarantee.
+        """
+        ledger = Ledger(self.guarantee)
+        ledger.charge({gauge.name: gauge.mechanism.cost for gauge in self.gauges})
+        return ledger
+
+    def neighbors(self, low: int, high: int, cells: int) -> Neighbors:
+        """Return what one protected unit can move in a gauge, in grains.
+
+        A row whose value is missing or that does not pass contributes 0, so 0 is in the range.
+        """
+        return neighbors_of(self.privacy_unit, self.relation, low, high, cells)
+
+    def verify(self) -> None:
+        """Refuse a plan whose parts contradict one another.
+
+        Raises:
+            InvalidParameter: A mechanism protects another unit, range or number of cells.
+            BudgetExceeded: The gauges together exceed the guarantee.
+        """
+        if len({gauge.name for gauge in self.gauges}) < len(self.gauges) or not self.gauges:
+            raise changed("gauges, each once", "none, or one twice")
+        for gauge in self.gauges:
+            mechanism = gauge.mechanism
+            mechanism.verify()
+            expected = self.neighbors(gauge.low, gauge.high, len(gauge.cells))
+            if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
+                raise changed("a mechanism for this unit, range and cells", "one for others")
+            if mechanism.end != self.clock.end or mechanism.views != gauge.views:
+                raise changed("a mechanism for these steps and views", "one for others")
+        self.ledger  # noqa: B018 (it refuses to exceed the guarantee)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Plan:
+        """Return the plan of a plan file.
+
+        Nothing is fitted: the stored numbers are used, after sensitivity, cost and ledger were
+        computed anew from them.
+
+        Raises:
+            InvalidParameter: It is no plan of this version, or its numbers contradict.
+            BudgetExceeded: The gauges together exceed the guarantee.
+        """
+        plan = _plan_of(parsed_json(data))
+        plan.verify()
+        return plan
+
+
+def _plan_data(plan: Plan) -> dict[str, Any]:
+    time, unit = plan.time, plan.unit
+    data = {
+        "tidegauge_plan": FORMAT,
+        "clock": {
+            "start_us": plan.clock.start_us,
+            "step_us": plan.clock.step_us,
+            "end": plan.clock.end,
+        },
+        "time": None
+        if time is None
+        else {"column": time.column, "timezone": time.timezone, "format": time.format},
+        "unit": "event"
+        if unit is None
+        else {"id": unit.column, "max_contributions": unit.max_contributions, "per": unit.per},
+        "neighboring_relation": plan.relation.value,
+        "guarantee": plain(plan.guarantee),
+        "gauges": [gauge_data(gauge) for gauge in plan.gauges],
+        "about": dict(plan.about),
+        "versions": dict(plan.versions),
+    }
+    return {**data, "csv": {"multiline": True}} if plan.multiline else data
+
+
+def _plan_of(data: Any) -> Plan:
+    reader = Reader(data, "a plan")
+    version = reader.integer("tidegauge_plan")
+    if version != FORMAT:
+        raise InvalidParameter(
+            f"Expected a plan in version {FORMAT}, got version {version}. Its fields may mean "
+            "something else. Use the version of tidegauge that wrote it."
+        )
+    time, unit = reader.take("time"), reader.take("unit")
+    plan = Plan(
+        clock=clock_of(Reader(reader.take("clock"), "clock")),
+        time=None if time is None else time_of(Reader(time, "time")),
+        unit=None if unit == "event" else unit_of(Reader(unit, "unit")),
+        relation=relation_of(reader.text("neighboring_relation")),
+        guarantee=read_as(reader.take("guarantee"), PureDP, ZCDP, GaussianDP, ApproxDP),
+        gauges=tuple(gauge_of(Reader(item, "a gauge")) for item in reader.items("gauges")),
+        about=texts_of(reader.take("about"), "about"),
+        versions=texts_of(reader.take("versions"), "versions"),
+        multiline="csv" in reader.names and _multiline(Reader(reader.take("csv"), "csv")),
+    )
+    reader.done()
+    if not all(is_line(text) for _, text in plan.about):
+        raise changed("one line of printable text in each field of about", "another")
+    if (plan.clock.step_us is None) != (plan.time is None):
+        raise changed("a time column, or records as steps", "both or neither")
+    return plan
+
+
+def _multiline(reader: Reader) -> bool:
+    """Read how CSV sources are cut; a plan says nothing of it where every newline ends a row."""
+    if reader.take("multiline") is not True:
+        raise changed("multiline: true, or nothing of csv", "another")
+    reader.done()
+    return True

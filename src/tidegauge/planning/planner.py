@@ -1,0 +1,101 @@
+"""From a config to a plan: every gauge's strategy, noise and share of the budget; reads no data.
+
+Whole plans are compared (see :mod:`tidegauge.mechanisms.design`): all gauges have noise of one
+kind, and share the budget by weight.
+"""
+
+from __future__ import annotations
+
+from tidegauge.mechanisms.comparison import Comparison
+from tidegauge.mechanisms.design import compare
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.request import Request
+from tidegauge.planning.declared import Config, GaugeConfig
+from tidegauge.planning.parts import PlannedGauge, count_cells, neighbors_of
+from tidegauge.planning.plan import Plan
+from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
+
+__all__ = ["compared", "plan_of"]
+
+
+def plan_of(config: Config) -> Plan:
+    """Return the plan of a config: the least noise, relative to what any factorization could reach.
+
+    Raises:
+        UnsupportedCombination: No proved mechanism fits a gauge, or its totals could overflow; the
+            message names it.
+
+    Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
+    """
+    found = compared(config)
+    plan = Plan(
+        clock=config.clock,
+        time=config.time,
+        unit=config.unit,
+        relation=config.relation,
+        guarantee=config.guarantee,
+        gauges=tuple(_planned(g, f.plan) for g, f in zip(config.gauges, found, strict=True)),
+        about=config.about,
+        versions=_versions(),
+        multiline=config.multiline,
+    )
+    plan.verify()
+    return plan
+
+
+def compared(config: Config) -> tuple[Comparison, ...]:
+    """Return for each gauge of a config all candidates, and why each was chosen or not.
+
+    Raises:
+        UnsupportedCombination: See :func:`plan_of`.
+    """
+    return compare([_request(config, gauge) for gauge in config.gauges])
+
+
+def _unit(config: Config) -> PrivacyUnit:
+    return Event() if config.unit is None else Contributions(config.unit.max_contributions)
+
+
+def _request(config: Config, gauge: GaugeConfig) -> Request:
+    cells = count_cells(gauge.by, gauge.other)
+    return Request(
+        views=tuple((view.name, view.decay) for view in gauge.views),
+        cells=None,
+        scalar=False,
+        guarantee=config.guarantee,
+        neighbors=neighbors_of(_unit(config), config.relation, gauge.low, gauge.high, cells),
+        max_per_step=gauge.max_per_step,
+        horizon=config.horizon,
+        end=config.clock.end,
+        level=gauge.level,
+        band=gauge.band,
+        anticipate=tuple(view.decay for view in gauge.anticipate),
+        name=gauge.name,
+        budget_weight=gauge.budget_weight,
+    )
+
+
+def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
+    return PlannedGauge(
+        name=gauge.name,
+        kind=gauge.kind,
+        column=gauge.column,
+        low=gauge.low,
+        high=gauge.high,
+        round_to=gauge.round_to,
+        where=gauge.where,
+        by=gauge.by,
+        other=gauge.other,
+        views=mechanism.views,
+        every=tuple((view.name, view.every) for view in gauge.views if view.every != 1),
+        anticipate=tuple(dict.fromkeys(view.decay for view in gauge.anticipate)),
+        budget_weight=gauge.budget_weight,
+        mechanism=mechanism,
+        totals=gauge.totals,
+    )
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    from importlib.metadata import version
+
+    return (("tidegauge", version("tidegauge")),)

@@ -1,0 +1,279 @@
+"""The least budget at which views are as accurate as asked; reads no data.
+
+The error of a view is the half-width of its interval, in the view's unit, at the worst of the steps
+at which it is published.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, partial
+from math import inf
+
+from tidegauge.errors import InvalidParameter, TidegaugeError, UnsupportedCombination
+from tidegauge.mechanisms.comparison import Comparison
+from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
+from tidegauge.planning import fields
+from tidegauge.planning.declared import Config
+from tidegauge.planning.document import Scalar
+from tidegauge.planning.form import View
+from tidegauge.planning.planner import compared
+from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.widest import worst_half_width
+from tidegauge.privacy.costs import PureCost
+from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, rounded_up
+
+__all__ = ["Budget", "Target", "budget_for", "targets_of"]
+
+_DIGITS = 4
+_DECADE = 9 * 10 ** (_DIGITS - 1)  # numbers of four digits in a decade
+_LEAST, _DECADES = -9, 15  # from 1e-9 up to below 1e6
+_TOP = _DECADES * _DECADE - 1
+_FAR = _DECADE // 3  # longest stride of the search: a factor of about two
+_FIELDS: dict[type, str] = {
+    PureDP: "epsilon",
+    ApproxDP: "epsilon",
+    ZCDP: "rho",
+    GaussianDP: "mu",
+}
+
+Plans = tuple[GaugePlan, ...]
+
+
+@dataclass(frozen=True)
+class Target:
+    """How accurate a view has to be.
+
+    Attributes:
+        gauge: Number of the gauge in the config.
+        name: What it was called: the view, or the gauge and the view.
+        view: The view.
+        error: Largest half-width of an interval, in the unit of the view.
+    """
+
+    gauge: int
+    name: str
+    view: View
+    error: Fraction
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What has to be written in the config, and what that gives.
+
+    Attributes:
+        field: ``epsilon``, ``rho`` or ``mu``: the field of ``privacy``.
+        value: Its least value of four digits.
+        config: The config with it.
+        widths: The largest half-width of each target, in its unit, and the step, from 1, where it
+            is so wide.
+    """
+
+    field: str
+    value: Fraction
+    config: Config
+    widths: tuple[tuple[float, int], ...]
+
+    @property
+    def written(self) -> str:
+        """The value as a config has it."""
+        return rounded_up(self.value, _DIGITS)
+
+
+def targets_of(config: Config, texts: Sequence[str]) -> tuple[Target, ...]:
+    """Return what texts such as ``week=25`` or ``visits.week=25`` ask for.
+
+    Args:
+        config: What it is asked of.
+        texts: A view, or of several gauges the gauge and the view, and the largest half-width.
+
+    Raises:
+        InvalidParameter: No such view, or an error that is no number above 0.
+    """
+    views = [(number, view) for number, g in enumerate(config.gauges) for view in g.views]
+    full = {f"{config.gauges[number].name}.{view.name}": (number, view) for number, view in views}
+    short = {view.name: (number, view) for number, view in views}
+    shown = list(full if len(config.gauges) > 1 else short)
+    known = full if len(config.gauges) > 1 else full | short
+    found = []
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        if name not in known:
+            raise InvalidParameter(
+                f"Expected a view and its error, such as {shown[0]}=25, got {text!r}. Nothing is "
+                f"published under this name. {did_you_mean(name or text, shown, 'views')}"
+            )
+        try:
+            error = fields.amount(Scalar(number.strip(), False))
+        except TidegaugeError:
+            error = Fraction(0)
+        if error <= 0:
+            raise InvalidParameter(
+                f"Expected the error of {name} to be a number above 0, got {number!r}. It is half "
+                f"the width of an interval, in the unit of the view. Write {name}=25."
+            )
+        found.append(Target(known[name][0], name, known[name][1], error))
+    return tuple(found)
+
+
+def budget_for(config: Config, targets: Sequence[Target]) -> Budget:
+    """Return the least epsilon (rho, mu) of four digits at which all targets are met.
+
+    Everything else of the config is kept, delta too. The result is on the safe side: its own plan
+    meets the targets, and that of the next smaller number does not.
+
+    Raises:
+        InvalidParameter: No budget below 1e6 meets them.
+        UnsupportedCombination: No proved mechanism fits a gauge.
+
+    Cost: no data is read; some ten plans, of one fit a gauge: below a second.
+    """
+    field = _FIELDS[type(config.guarantee)]
+
+    @cache
+    def compared_at(guarantee: Guarantee) -> tuple[Comparison, ...] | None:
+        try:
+            return compared(replace(config, guarantee=guarantee))
+        except UnsupportedCombination:
+            return None
+
+    @cache
+    def excess(index: int, noise: str | None) -> float:
+        """The largest width over what is allowed, as planned or with noise of one kind."""
+        given = _with_budget(config.guarantee, _number(index))
+        if isinstance(given, ApproxDP) and noise == NOISE_IN_WORDS[PureCost]:
+            given = PureDP(given.epsilon)  # the same shares, without what delta would buy
+        found = compared_at(given)
+        plans = None if found is None else _plans(found, noise)
+        if plans is None:
+            return inf
+        widths = _widths(config, plans, targets)
+        return max(w / float(t.error) for (w, _), t in zip(widths, targets, strict=True))
+
+    amount: Fraction = getattr(config.guarantee, field)
+    start = _index(min(max(amount, Fraction(1, 1000)), Fraction(5)))
+    kinds = NOISE_IN_WORDS.values() if isinstance(config.guarantee, ApproxDP) else ()
+    index = _least(excess, kinds, start, 2 if field == "rho" else 1)
+    if index is None:
+        asked = " and ".join(f"{target.name}={float(target.error):g}" for target in targets)
+        raise InvalidParameter(
+            f"Expected an error that can be reached, got {asked}. No {field} from 1e{_LEAST} to "
+            f"1e{_LEAST + _DECADES} gives it. Ask for another error, or for another view."
+        )
+    reached = replace(config, guarantee=_with_budget(config.guarantee, _number(index)))
+    plans = tuple(found.plan for found in compared(reached))
+    return Budget(field, _number(index), reached, tuple(_widths(config, plans, targets)))
+
+
+def _plans(found: Sequence[Comparison], noise: str | None) -> Plans | None:
+    """What all gauges would measure with noise of one kind; None: what they will measure."""
+    if noise is None:
+        return tuple(gauge.plan for gauge in found)
+    tried = ([c for c in gauge.candidates if c.noise == noise] for gauge in found)
+    plans = [min(mine, key=lambda candidate: candidate.score).plan for mine in tried]
+    return tuple(plan for plan in plans if plan is not None) if all(plans) else None
+
+
+def _widths(config: Config, plans: Plans, targets: Sequence[Target]) -> list[tuple[float, int]]:
+    """The largest half-width of each target's view, in its unit, and its step."""
+    found = []
+    for target in targets:
+        view = target.view
+        width, step = worst_half_width(plans[target.gauge], view.decay, view.every)
+        found.append((width * float(config.gauges[target.gauge].round_to), step))
+    return found
+
+
+def _with_budget(guarantee: Guarantee, amount: Fraction) -> Guarantee:
+    """The guarantee with another epsilon, rho or mu."""
+    match guarantee:
+        case PureDP():
+            return PureDP(amount)
+        case ApproxDP(delta=delta):
+            return ApproxDP(amount, delta)
+        case ZCDP():
+            return ZCDP(amount)
+        case GaussianDP():
+            return GaussianDP(amount)
+
+
+def _least(
+    excess: Callable[[int, str | None], float], kinds: Iterable[str], start: int, power: int
+) -> int | None:
+    """The least index at which the plan exceeds nothing; None: there is none.
+
+    With more budget a plan may change its noise, and a view may lose by it: so it is also looked
+    for where noise of one kind would begin to do.
+    """
+    index = _first(lambda at: excess(at, None), start, power)
+    for noise in kinds:
+        below = _TOP if index is None else index - 1
+        if index is None or (below >= 0 and excess(below, noise) <= 1):
+            other = _first(partial(_swapped, excess, noise), min(below, start), power)
+            if other is not None and excess(other, None) <= 1:
+                index = other
+    return index
+
+
+def _swapped(excess: Callable[[int, str | None], float], noise: str, index: int) -> float:
+    return excess(index, noise)
+
+
+def _first(excess: Callable[[int], float], guess: int, power: int) -> int | None:
+    """The least index at which nothing is exceeded; None: there is none.
+
+    Args:
+        excess: Above 1: something is exceeded; falls as the index grows, infinite where there is
+            no plan.
+        guess: Where to begin.
+        power: Noise falls as the root of this order.
+    """
+    for _ in range(16):  # noise falls nearly as a power of the budget: a few jumps come near
+        factor = Fraction(min(max(excess(guess), 0.5), 4.0))
+        near = _index(_number(guess) * factor**power)
+        if abs(near - guess) <= 1 or excess(near) == inf:
+            break
+        guess = near
+    if excess(guess) > 1:
+        return _first_above(excess, guess)
+    stride = 1
+    while guess > 0:
+        low = max(guess - stride, 0)
+        if excess(low) > 1:
+            return _between(excess, low, guess)
+        guess, stride = low, min(2 * stride, _FAR)
+    return 0
+
+
+def _first_above(excess: Callable[[int], float], low: int) -> int | None:
+    """The least index above one at which something is exceeded."""
+    stride = 1
+    while low < _TOP:
+        high = min(low + stride, _TOP)
+        if excess(high) <= 1:
+            return _between(excess, low, high)
+        low, stride = high, min(2 * stride, _FAR)
+    return None
+
+
+def _between(excess: Callable[[int], float], low: int, high: int) -> int:
+    """Bisect: at ``low`` something is exceeded, at ``high`` nothing."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if excess(middle) <= 1 else (middle, high)
+    return high
+
+
+def _number(index: int) -> Fraction:
+    """The numbers of four digits in order, from 1e-9."""
+    decade, digits = divmod(index, _DECADE)
+    least = 10 ** (_DIGITS - 1)
+    return Fraction((least + digits) * Fraction(10) ** (decade + _LEAST - _DIGITS + 1))
+
+
+def _index(value: Fraction) -> int:
+    """The index of the largest number that is not above a value; of the least if there is none."""
+    return max(bisect_right(range(_TOP + 1), value, key=_number) - 1, 0)

@@ -1,0 +1,267 @@
+"""What a plan will give, in numbers and in words: for the operator, before any data is read."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tidegauge.mechanisms.comparison import least_std
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.planning.durations import UNITS, written
+from tidegauge.planning.plan import Plan, PlannedGauge
+from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table, mu_from_pure
+from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON
+from tidegauge.strategies.decay import (
+    Custom,
+    Decay,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
+from tidegauge.strategies.strategy import Strategy
+
+__all__ = [
+    "budget_share",
+    "delta_of",
+    "described",
+    "epsilon_of",
+    "k_events",
+    "length_in_words",
+    "ratio_to_bound",
+    "span_in_words",
+    "view_in_words",
+]
+
+_DELTA = Fraction(1, 10**9)
+_MOST_READ = 1 << 16  # readings that are looked at, one by one
+_NAMES = {
+    "w": "week",
+    "d": "day",
+    "h": "hour",
+    "m": "minute",
+    "s": "second",
+    "ms": "millisecond",
+    "us": "microsecond",
+}
+
+
+def described(plan: Plan) -> dict[str, Any]:
+    """Return what ``tidegauge plan`` tells, as plain data.
+
+    Numbers are in the units of each gauge; steps count from 1. ``half_width`` is half of the
+    interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone; ``total`` has
+    both for the sum of all cells, where it is published. ``ratio`` compares the noise of the worst
+    step with the least that any factorization mechanism could have at equal privacy.
+
+    Cost: no data; 0.1 to 1 s.
+    """
+    return {
+        "sha256": plan.sha256,
+        "fingerprint": plan.fingerprint,
+        "guarantee": repr(plan.guarantee),
+        "spent": repr(plan.ledger.total()),
+        "epsilon": float(epsilon_of(plan)),
+        "delta": float(delta_of(plan)),
+        "k_events": [
+            {"events": row.events, "epsilon": float(row.epsilon), "delta": float(row.delta)}
+            for row in k_events(plan)
+        ],
+        "horizon": plan.gauges[0].mechanism.horizon,
+        "end": plan.clock.end,
+        "gauges": [_gauge(plan, gauge) for gauge in plan.gauges],
+    }
+
+
+def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
+    mechanism = gauge.mechanism
+    return {
+        "name": gauge.name,
+        "kind": gauge.kind,
+        "cells": len(gauge.cells),
+        "budget_share": budget_share(plan, gauge),
+        "strategy": type(mechanism.strategy).__name__,
+        "measures": mechanism.measures,
+        "noise": mechanism.noise,
+        "level": mechanism.level,
+        "band": mechanism.band,
+        "max_per_step": float(mechanism.max_per_step * gauge.round_to),
+        "views": [_view(plan, gauge, name, decay) for name, decay in gauge.views],
+    }
+
+
+def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
+    every = gauge.every_of(name)
+    last = plan.clock.end or gauge.mechanism.horizon or UNKNOWN_HORIZON
+    whole = max(1, last // every)
+    steps = [min(every * place, last) for place in (1, (whole + 1) // 2, whole)]
+    grain = float(gauge.round_to)
+
+    def noise(summed: int) -> dict[str, list[float]]:
+        std = gauge.mechanism.noise_std(decay, steps, summed) * grain
+        half = gauge.mechanism.half_width(decay, steps, summed) * grain
+        return {"noise_std": std.tolist(), "half_width": half.tolist()}
+
+    own = noise(1)
+    totals = {"total": noise(len(gauge.cells))} if gauge.totals else {}
+    return {
+        "name": name,
+        "decay": view_in_words(decay, plan.clock.step_us),
+        "every": every,
+        "steps": steps,
+        **own,
+        **totals,
+        "stands_out": _stands_out(plan, gauge, decay, own["half_width"][-1]),
+        "ratio": ratio_to_bound(gauge.mechanism, decay, every),
+    }
+
+
+def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> str:
+    """The half-width as a sentence: what is smaller cannot be told from nothing."""
+    grain = gauge.round_to
+    least = grain * (math.floor(half / float(grain)) + 1)  # at the half-width itself 0 is covered
+    number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
+    what = "count" if gauge.kind == "count" else f"sum of {gauge.column}"
+    span = span_in_words(decay, plan.clock.step_us)
+    return f"the smallest {what} {span} that stands out is {number}"
+
+
+def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
+    """Return a view's noise at its worst step over the least of any factorization mechanism.
+
+    The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`. Of a view that is read
+    at every so many steps, only those count, in the noise and in the bound.
+    """
+    horizon, end = mechanism.horizon or UNKNOWN_HORIZON, mechanism.end
+    std = math.sqrt(_worst_gain(mechanism.strategy, decay, horizon, every)) * mechanism.law.std
+    return std / least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every)
+
+
+def _worst_gain(strategy: Strategy, decay: Decay, horizon: int, every: int) -> float:
+    """The largest gain where the view is read; blocks may be much better there than between."""
+    if every > 1 and isinstance(strategy, Blocks | OpenBlocks):
+        read = min(max(1, horizon // every), _MOST_READ)
+        return float(strategy.variance_gain(decay, every * np.arange(1, read + 1)).max())
+    return strategy.worst_variance_gain(decay, horizon)
+
+
+def budget_share(plan: Plan, gauge: PlannedGauge) -> float:
+    """Return the part of the declared weights that is this gauge's."""
+    return float(gauge.budget_weight / sum(other.budget_weight for other in plan.gauges))
+
+
+def delta_of(plan: Plan) -> Fraction:
+    """Return the delta at which the promise is read: the plan's own, 0 for pure, else 1e-9."""
+    if isinstance(plan.guarantee, ApproxDP):
+        return plan.guarantee.delta
+    return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
+
+
+def epsilon_of(plan: Plan) -> Fraction:
+    """Return the epsilon that all gauges together spend at :func:`delta_of`, rounded up."""
+    spent = plan.ledger.total()
+    if isinstance(spent, PureDP):
+        return spent.epsilon
+    return epsilon_from_mu(mu_of(plan), delta_of(plan))
+
+
+def mu_of(plan: Plan) -> Fraction:
+    """Return the mu for which all gauges together are Gaussian DP, rounded up."""
+    spent = plan.ledger.total()
+    if isinstance(spent, PureDP):
+        return mu_from_pure(spent.epsilon)
+    assert spent is not None
+    assert hasattr(spent, "mu")
+    return Fraction(spent.mu)
+
+
+def k_events(plan: Plan) -> tuple[KEvents, ...]:
+    """Return what is spent for one unit, read for somebody with k of them."""
+    spent = plan.ledger.total()
+    assert spent is not None
+    return k_event_table(spent, delta_of(plan) or _DELTA)
+
+
+def length_in_words(steps: Fraction | int, step_us: int | None) -> str:
+    """Return a length as people say it.
+
+    Examples:
+        >>> length_in_words(168, UNITS["h"]), length_in_words(1, UNITS["h"])
+        ('7 days', '1 hour')
+        >>> length_in_words(1000, None)
+        '1,000 records'
+    """
+    if step_us is None:
+        return f"{float(steps):,.6g} record{'s' * (steps != 1)}"
+    length = Fraction(steps) * step_us
+    if length.denominator != 1:
+        return f"{float(steps):,.6g} steps of {written(step_us)}"
+    units = [u for u in UNITS if u != "w" and length % UNITS[u] == 0]
+    count = int(length / UNITS[units[-1]])
+    return f"{count:,} {_NAMES[units[-1]]}{'s' * (count != 1)}"
+
+
+def view_in_words(decay: Decay, step_us: int | None) -> str:
+    """Return what a view is, in words.
+
+    Examples:
+        >>> view_in_words(Window(168), UNITS["h"])
+        'the last 7 days'
+        >>> view_in_words(Difference(Window(168), 24), UNITS["h"])
+        'the last 7 days, minus the same 1 day earlier'
+    """
+    match decay:
+        case Difference(view=view, lag=lag):
+            earlier = length_in_words(lag, step_us)
+            return f"{view_in_words(view, step_us)}, minus the same {earlier} earlier"
+        case Step():
+            return f"each step of {length_in_words(1, step_us)}"
+        case Running():
+            return "everything since the start"
+        case Window(steps=steps):
+            return f"the last {length_in_words(steps, step_us)}"
+        case Exponential(half_life=half_life) if half_life is not None:
+            length = length_in_words(Fraction(half_life), step_us)
+            return f"a decayed {_total(decay)}, weights halve every {length}"
+        case Exponential(factor=factor):
+            return f"a decayed {_total(decay)}, weights fall by {float(factor or 0):g} each step"
+        case Polynomial(c=c):
+            return f"a decayed total, weights fall as age to the power -{c:g}"
+        case Custom(values=values):
+            return f"a weighted total of the last {length_in_words(len(values), step_us)}"
+
+
+def _total(decay: Exponential) -> str:
+    return "average per step" if decay.average else "total"
+
+
+def span_in_words(decay: Decay, step_us: int | None) -> str:
+    """Return what a view's number is of, in words.
+
+    Examples:
+        >>> span_in_words(Window(168), UNITS["h"]), span_in_words(Running(), UNITS["h"])
+        ('in 7 days', 'since the start')
+    """
+    match decay:
+        case Difference(view=view, lag=lag):
+            earlier = length_in_words(lag, step_us)
+            return f"{span_in_words(view, step_us)} more or less than {earlier} earlier"
+        case Step():
+            return f"in {length_in_words(1, step_us)}"
+        case Running():
+            return "since the start"
+        case Window(steps=steps):
+            return f"in {length_in_words(steps, step_us)}"
+        case Exponential(average=True):
+            return "per step, averaged with decaying weights"
+        case Exponential(half_life=half_life) if half_life is not None:
+            return f"with a half-life of {length_in_words(Fraction(half_life), step_us)}"
+        case _:
+            return "with decaying weights"

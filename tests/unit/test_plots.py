@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidParameter, MissingExtra
-from tidegauge.plots import OKABE_ITO, Panel, releases_figure
+from tidegauge.plots import OKABE_ITO, Panel, noise_figure, releases_figure
 
 WORDS = {
     "title": "Departures in the last 7 days",
@@ -173,3 +173,26 @@ def test_without_matplotlib_the_line_to_type_is_given(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtra, match=r'pip install "tidegauge\[plots\]"'):
         releases_figure([1, 2], panels_of(["one"], 2), path=tmp_path / "x.png", **WORDS)
+
+
+def test_a_picture_of_noise_starts_at_zero_and_has_a_line_a_view(tmp_path):
+    path = tmp_path / "noise.svg"
+    most = np.array([2.0, 3.0, 3.0])
+    panels = [Panel("step", most, most - 1, most), Panel("week", most[:2], most[:2] - 1, most[:2])]
+    noise_figure(
+        [hours(3), hours(2)], panels, path=path, title="Noise", value_label="standard deviation",
+        time_label="end of the step (UTC)", caption="GaussianDP(mu=1)",
+    )  # fmt: skip
+    _, words = drawn(path)
+    assert {"step", "week", "Noise", "standard deviation", "GaussianDP(mu=1)", "0"} <= words
+    assert "end of the step (UTC), 2013-01-01" in words
+    assert any(text.startswith("Line: largest standard deviation of the noise") for text in words)
+
+
+def test_a_picture_of_noise_refuses_what_does_not_match(tmp_path):
+    words = {"title": "", "value_label": "", "time_label": "", "caption": ""}
+    panel = Panel("step", [1.0], [1.0], [1.0])
+    with pytest.raises(InvalidParameter, match="shape"):
+        noise_figure([[1, 2]], [panel], path=tmp_path / "x.svg", **words)
+    with pytest.raises(InvalidParameter, match=r"\.png or \.svg"):
+        noise_figure([[1]], [panel], path=tmp_path / "x.gif", **words)

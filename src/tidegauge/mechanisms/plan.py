@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -166,17 +166,17 @@ class GaugePlan:
         if what == "std":
             return np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         std = self.strategy.variance_gain(decay, steps) ** 0.5
-        growing, found = bool((np.diff(std) >= 0).all()), dict[tuple[bytes, bytes], float]()
+        growing, found = bool((np.diff(std) >= 0).all()), dict[float, float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
             # a sum of more draws spreads wider (Anderson): a slightly later step's width is safe
             if not growing or used < 0 or std[i] < std[used] * _CLOSE:
-                weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
-                key = (weights.tobytes(), counts.tobytes())
-                if key not in found:
-                    scale = float(self.law.scale)
-                    found[key] = laplace_half_width(scale, weights, counts, self.level)
-                used, width = i, found[key]
+                # steps of one variance weigh draws alike: longer rows differ by weights of 0 alone
+                if std[i] not in found:
+                    weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
+                    terms = weights.tobytes(), counts.tobytes()
+                    found[std[i]] = _laplace_half_width(float(self.law.scale), *terms, self.level)
+                used, width = i, found[std[i]]
             result[i] = width
         return result
 
@@ -326,6 +326,14 @@ class GaugePlan:
         """SHA-256 of everything but the published views; noise of another plan shares no word."""
         text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _laplace_half_width(scale: float, weights: bytes, counts: bytes, level: float) -> float:
+    """The half-width of a sum of draws; few sums serve many steps."""
+    return laplace_half_width(
+        scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), level
+    )
 
 
 def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -33,10 +36,12 @@ __all__ = ["Publisher", "block_name", "measurement_sum"]
 
 _CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
 _CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
+_MAKERS = 2  # files that are made at a time: each takes some 15 MB
 _BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
+File = tuple[Path, Callable[[], bytes]]  # where a file goes, and how it is made
 
 
 def block_name(first: int) -> str:
@@ -82,6 +87,7 @@ class Publisher:
         }
         self._views = {gauge.name: published_views(plan.clock, gauge) for gauge in plan.gauges}
         self._readings = {gauge.name: self._reading(gauge.name) for gauge in plan.gauges}
+        self._makers = ThreadPoolExecutor(_MAKERS)
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
 
     def spends(self) -> list[Spend]:
@@ -171,15 +177,32 @@ class Publisher:
         return len(missing)
 
     def publish(self, first: int, steps: int, blocks: Mapping[str, Block]) -> None:
-        """Publish one block of all gauges, as read back from the store."""
+        """Publish one block of all gauges, as read back from the store.
+
+        Files are put one after the other, while the next ones are made on other cores.
+        """
+        waiting: deque[tuple[Path, Future[bytes]]] = deque()
+
+        def put_next() -> None:
+            path, made = waiting.popleft()
+            put(path, made.result(), named=False)
+
+        for path, make in self._files(first, steps, blocks):
+            waiting.append((path, self._makers.submit(make)))
+            if len(waiting) == _MAKERS:
+                put_next()
+        while waiting:
+            put_next()
+
+    def _files(self, first: int, steps: int, blocks: Mapping[str, Block]) -> Iterator[File]:
+        """Each file of a block, in the order in which they are put: measurements are the last."""
         for gauge in self._plan.gauges:
-            block = blocks[gauge.name]
-            decoded = self._decode(gauge.name, block)
+            decoded = self._decode(gauge.name, blocks[gauge.name])
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
-                    self._put_releases(view, first, values)
+                    yield self._release_file(view, first, values)
         for gauge in self._plan.gauges:
-            self._put_measurement(gauge.name, blocks[gauge.name])
+            yield self._measurement_file(gauge.name, blocks[gauge.name])
 
     def checkpoints(self) -> dict[str, State]:
         """Return the decoders' states that are worth storing with the next block.
@@ -237,14 +260,18 @@ class Publisher:
     def _releases(self, view: Published) -> Path:
         return self.path / "releases" / safe_name(view.gauge.name) / safe_name(view.name)
 
-    def _put_releases(self, view: Published, first: int, values: Float64) -> None:
+    def _release_file(self, view: Published, first: int, values: Float64) -> File:
         table = view.table(first, values)
         if self._emit is not None:
             self._emit(table)
         about = self._about | {"level": str(view.gauge.mechanism.level)}
-        put(self._releases(view) / block_name(first), _parquet(table, about), named=False)
+        return self._releases(view) / block_name(first), partial(_parquet, table, about)
 
-    def _put_measurement(self, gauge: str, block: Block) -> None:
+    def _measurement_file(self, gauge: str, block: Block) -> File:
+        path = self._measurements(gauge) / block_name(block.first)
+        return path, partial(self._measurement, gauge, block)
+
+    def _measurement(self, gauge: str, block: Block) -> bytes:
         import polars as pl
 
         strategy = self._plan.gauge(gauge).mechanism.strategy
@@ -264,8 +291,7 @@ class Publisher:
             "lattice_bits": str(strategy.lattice_bits),
             "sha256": measurement_sum(block.measured),
         }
-        path = self._measurements(gauge) / block_name(block.first)
-        put(path, _parquet(table, about), named=False)
+        return _parquet(table, about)
 
     def _refuse_another_plan(self) -> None:
         """Refuse a folder that holds another plan's numbers."""

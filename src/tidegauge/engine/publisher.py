@@ -41,7 +41,8 @@ _BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
-File = tuple[Path, Callable[[], bytes]]  # where a file goes, and how it is made
+Made = tuple[bytes, "pl.DataFrame | None"]  # a file, and its releases if a sink wants them
+File = tuple[Path, Callable[[], Made]]  # where a file goes, and how it is made
 
 
 def block_name(first: int) -> str:
@@ -88,6 +89,7 @@ class Publisher:
         self._views = {gauge.name: published_views(plan.clock, gauge) for gauge in plan.gauges}
         self._readings = {gauge.name: self._reading(gauge.name) for gauge in plan.gauges}
         self._makers = ThreadPoolExecutor(_MAKERS)
+        self._waiting: deque[tuple[Path, Future[Made]]] = deque()
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
 
     def spends(self) -> list[Spend]:
@@ -174,25 +176,31 @@ class Publisher:
             else:
                 for name, block in blocks.items():
                     self._decode(name, block)
+        self.settle()
         return len(missing)
 
     def publish(self, first: int, steps: int, blocks: Mapping[str, Block]) -> None:
-        """Publish one block of all gauges, as read back from the store.
+        """Publish one block of all gauges, as read back from the store, but for its last files.
 
-        Files are put one after the other, while the next ones are made on other cores.
+        Files are put one after the other, while the next ones are made on other cores; the last
+        ones are put by the next call, or by :meth:`settle`.
         """
-        waiting: deque[tuple[Path, Future[bytes]]] = deque()
-
-        def put_next() -> None:
-            path, made = waiting.popleft()
-            put(path, made.result(), named=False)
-
         for path, make in self._files(first, steps, blocks):
-            waiting.append((path, self._makers.submit(make)))
-            if len(waiting) == _MAKERS:
-                put_next()
-        while waiting:
-            put_next()
+            self._waiting.append((path, self._makers.submit(make)))
+            if len(self._waiting) > _MAKERS:
+                self._put_next()
+
+    def settle(self) -> None:
+        """Put the files that are still waiting."""
+        while self._waiting:
+            self._put_next()
+
+    def _put_next(self) -> None:
+        path, made = self._waiting.popleft()
+        data, table = made.result()
+        if self._emit is not None and table is not None:
+            self._emit(table)
+        put(path, data, named=False)
 
     def _files(self, first: int, steps: int, blocks: Mapping[str, Block]) -> Iterator[File]:
         """Each file of a block, in the order in which they are put: measurements are the last."""
@@ -261,17 +269,18 @@ class Publisher:
         return self.path / "releases" / safe_name(view.gauge.name) / safe_name(view.name)
 
     def _release_file(self, view: Published, first: int, values: Float64) -> File:
+        return self._releases(view) / block_name(first), partial(self._release, view, first, values)
+
+    def _release(self, view: Published, first: int, values: Float64) -> Made:
         table = view.table(first, values)
-        if self._emit is not None:
-            self._emit(table)
         about = self._about | {"level": str(view.gauge.mechanism.level)}
-        return self._releases(view) / block_name(first), partial(_parquet, table, about)
+        return _parquet(table, about), None if self._emit is None else table
 
     def _measurement_file(self, gauge: str, block: Block) -> File:
         path = self._measurements(gauge) / block_name(block.first)
         return path, partial(self._measurement, gauge, block)
 
-    def _measurement(self, gauge: str, block: Block) -> bytes:
+    def _measurement(self, gauge: str, block: Block) -> Made:
         import polars as pl
 
         strategy = self._plan.gauge(gauge).mechanism.strategy
@@ -291,7 +300,7 @@ class Publisher:
             "lattice_bits": str(strategy.lattice_bits),
             "sha256": measurement_sum(block.measured),
         }
-        return _parquet(table, about)
+        return _parquet(table, about), None
 
     def _refuse_another_plan(self) -> None:
         """Refuse a folder that holds another plan's numbers."""

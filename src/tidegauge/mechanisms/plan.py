@@ -153,12 +153,13 @@ class GaugePlan:
         chunks = (wanted - 1) // _CHUNK
         for chunk in np.unique(chunks):
             key = (what, decay, int(chunk))
-            if key not in self._chunks:
+            numbers = self._chunks.get(key)
+            if numbers is None:
                 if len(self._chunks) >= _KEPT:
                     self._chunks.clear()
-                self._chunks[key] = self._chunk(what, decay, int(chunk))
+                self._chunks[key] = numbers = self._chunk(what, decay, int(chunk))
             inside = chunks == chunk
-            result[inside] = self._chunks[key][(wanted[inside] - 1) % _CHUNK]
+            result[inside] = numbers[(wanted[inside] - 1) % _CHUNK]
         return result
 
     def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
@@ -331,9 +332,7 @@ class GaugePlan:
 @lru_cache(maxsize=4096)
 def _laplace_half_width(scale: float, weights: bytes, counts: bytes, level: float) -> float:
     """The half-width of a sum of draws; few sums serve many steps."""
-    return laplace_half_width(
-        scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), level
-    )
+    return laplace_half_width(scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), level)
 
 
 def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:

@@ -284,7 +284,7 @@ def main():
         repeats = 1 if options.quick else options.repeats
         compare(path, folder, repeats)
         reading(path, folder, repeats)
-        for times in (1, 2 if options.quick else options.times):
+        for times in sorted({1, 2 if options.quick else options.times}):
             memory(path, folder, times)
 
 

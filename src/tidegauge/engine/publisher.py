@@ -273,7 +273,8 @@ class Publisher:
 
     def _release(self, view: Published, first: int, values: Float64) -> Made:
         table = view.table(first, values)
-        about = self._about | {"level": str(view.gauge.mechanism.level)}
+        mechanism = view.gauge.mechanism
+        about = self._about | {"level": str(mechanism.level), "band": mechanism.band}
         return _parquet(table, about), None if self._emit is None else table
 
     def _measurement_file(self, gauge: str, block: Block) -> File:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.request import cells_of, level_of, steps_of, views_of
+from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
+from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
@@ -61,6 +62,7 @@ class GaugePlan:
         horizon: How many steps the accuracy is designed for; None: unknown.
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
+        band: Whether the level holds at each step alone or for a whole curve.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -75,6 +77,7 @@ class GaugePlan:
     horizon: int | None
     end: int | None
     level: float = 0.95
+    band: Band = "pointwise"
     _chunks: dict[tuple[str, Decay, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
@@ -128,11 +131,27 @@ class GaugePlan:
         return self._by_step("std", self.decay(view), steps)
 
     def half_width(self, view: str | Decay, steps: ArrayLike) -> Float64:
-        """Return half the width of the pointwise interval at each of ``steps``; shape (n,)."""
-        decay = self.decay(view)
-        if isinstance(self.law, RoundedGaussian):
-            return gaussian_half_width(self._by_step("std", decay, steps), self.level)
-        return self._by_step("half", decay, steps)
+        """Return half the width of the interval at each of ``steps``, in grains; shape (n,).
+
+        Pointwise or simultaneous, as :mod:`tidegauge.mechanisms.intervals` says.
+        """
+        return self._by_step("half", self.decay(view), steps)
+
+    def with_intervals(self, level: float | None = None, band: str | None = None) -> GaugePlan:
+        """Return this plan with other intervals; values, noise and cost are the same.
+
+        Args:
+            level: The coverage; None: as it was.
+            band: ``"pointwise"`` or ``"simultaneous"``; None: as it was.
+
+        Raises:
+            InvalidParameter: The level is out of range, or the band has another name.
+        """
+        return replace(
+            self,
+            level=self.level if level is None else level_of(level),
+            band=self.band if band is None else band_of(band),
+        )
 
     def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:
         """Look numbers up in chunks of steps, so that a live step costs no formula."""
@@ -164,20 +183,25 @@ class GaugePlan:
 
     def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
         steps = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1)
+        std = np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         if what == "std":
-            return np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
-        std = self.strategy.variance_gain(decay, steps) ** 0.5
-        growing, found = bool((np.diff(std) >= 0).all()), dict[float, float]()
+            return std
+        tail = tails(self.level, self.band, steps, self.last_step)
+        if isinstance(self.law, RoundedGaussian):
+            return gaussian_half_width(std, tail)
+        growing, found = bool((np.diff(std) >= 0).all()), dict[tuple[float, float], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
-            # a sum of more draws spreads wider (Anderson): a slightly later step's width is safe
+            # a sum of more draws spreads wider (Anderson), and tails never grow: the width of a
+            # slightly later step is safe
             if not growing or used < 0 or std[i] < std[used] * _CLOSE:
                 # steps of one variance weigh draws alike: longer rows differ by weights of 0 alone
-                if std[i] not in found:
+                key = float(std[i]), float(tail[i])
+                if key not in found:
                     weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
                     terms = weights.tobytes(), counts.tobytes()
-                    found[std[i]] = _laplace_half_width(float(self.law.scale), *terms, self.level)
-                used, width = i, found[std[i]]
+                    found[key] = _laplace_half_width(float(self.law.scale), *terms, key[1])
+                used, width = i, found[key]
             result[i] = width
         return result
 
@@ -205,6 +229,7 @@ class GaugePlan:
             "end": self.end,
             "last step": self.last_step,
             "level of intervals": self.level,
+            "band": self.band,
         }
         return privacy_statement(
             self.guarantee,
@@ -229,10 +254,10 @@ class GaugePlan:
         """Return the whole plan as plain data: integers, text, fractions as ``"n/d"``."""
         views = [[name, plain(decay)] for name, decay in self.views]
         level = fraction_text(Fraction(repr(self.level)))
-        return {**self.describe(), "views": views, "level": level}
+        return {**self.describe(), "views": views, "level": level, "band": self.band}
 
     def describe(self) -> dict[str, Any]:
-        """Return everything but the published views and the level of their intervals."""
+        """Return everything but the published views and their intervals."""
         return {
             "version": VERSION,
             "cells": None if self.cells is None else list(self.cells),
@@ -278,6 +303,7 @@ class GaugePlan:
             horizon=reader.optional_integer("horizon"),
             end=reader.optional_integer("end"),
             level=level_of(reader.fraction("level")),
+            band=band_of(reader.text("band")),
         )
         reader.done()
         plan.verify()
@@ -330,9 +356,9 @@ class GaugePlan:
 
 
 @lru_cache(maxsize=4096)
-def _laplace_half_width(scale: float, weights: bytes, counts: bytes, level: float) -> float:
+def _laplace_half_width(scale: float, weights: bytes, counts: bytes, tail: float) -> float:
     """The half-width of a sum of draws; few sums serve many steps."""
-    return laplace_half_width(scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), level)
+    return laplace_half_width(scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), tail)
 
 
 def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:

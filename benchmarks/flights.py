@@ -2,7 +2,7 @@
 
 Both sides start from the same Parquet file and end with Parquet files on the disk of the temporary
 folder: three views (each hour, running, 7 days) of every hour and airport, empty ones included,
-3 million rows of the same 13 columns. That the rows are the same is checked, and that the values
+3 million rows of the same 14 columns. That the rows are the same is checked, and that the values
 differ by noise of the announced size.
 
 * **tidegauge**: what ``tidegauge run`` calls, after planning: reading, counting, one gauge under
@@ -43,7 +43,6 @@ PACKAGE, FILE = "vega-datasets@3.2.1", "package/data/flights-3m.parquet"
 HOUR = 3_600_000_000
 START, STEPS = 978_307_200_000_000, 4345  # from 2001-01-01T00:00:00Z to the last flight
 VIEWS = ("step", "running", "window_7d")
-KEYS = ["view", "origin", "step"]
 CONFIG = """\
 sources: ["{sources}"]
 event_time: date
@@ -145,6 +144,7 @@ def polars_run(path, airports, folder):
             value.alias("lower"),
             value.alias("upper"),
             pl.lit(1.0).alias("level"),
+            pl.lit("pointwise", dtype=pl.Enum(["pointwise"])).alias("band"),
             (pl.col("step") >= 168 if view == "window_7d" else pl.lit(True)).alias("complete"),
             pl.lit(None, dtype=pl.String).alias("reason"),
         ).write_parquet(folder / f"{view}.parquet", compression="snappy")

@@ -82,6 +82,32 @@ def test_69_a_source_that_is_away(shop):
     assert 0 == run(shop)[0]
 
 
+@pytest.mark.parametrize("broken", [1, 2])
+def test_69_a_row_group_that_is_damaged_once_others_have_been_read(shop, broken):
+    """The footer is whole, so the damage shows in the middle of reading: nothing is measured."""
+    pl = pytest.importorskip("polars")
+    path = shop / "visits.parquet"
+    size = 1 << 17
+    start = pl.datetime(2025, 1, 6, time_zone="UTC")
+    rows = pl.select(time=start + pl.duration(seconds=pl.int_range(3 * size)), shop=pl.lit("north"))
+    rows.write_parquet(path, row_group_size=size, compression="zstd")
+    (shop / "visits.yaml").write_text(CONFIG.replace("visits.csv", "visits.parquet"))
+    whole = path.read_bytes()
+    begin, end = (len(whole) * place // 3 for place in (broken, broken + 1))
+    middle = (begin + end) // 2
+    path.write_bytes(whole[:begin] + b"\xff" * (middle - begin) + whole[middle:])
+    before = run(shop, "--until", "2025-01-07T00:00:00Z")
+    assert (69, "") == before[:2], before
+    assert "whole Parquet file" in before[2]
+    assert {} == {name: data for name, data in contents(shop).items() if "0000" in name}
+    path.write_bytes(whole)
+    code, _, err = run(shop)
+    assert 0 == code, err
+    counted = json.loads(tidegauge("status", "visits.tidegauge", "--json", cwd=shop)[1])
+    assert 3 * size == counted["operator_only"]["counters"]["records"]
+    assert 1 == counted["releases_charged"]
+
+
 def test_74_a_folder_that_cannot_be_written(shop):
     (shop / "visits.yaml").write_text(CONFIG.replace("public: public", "public: file/public"))
     (shop / "file").write_text("in the way")

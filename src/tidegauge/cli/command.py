@@ -37,6 +37,7 @@ def command(name: str, *, examples: tuple[str, ...]) -> Callable[[Function], cli
             terminal = Terminal(as_json, quiet, verbose)
             try:
                 function(terminal, **options)
+                sys.stdout.flush()  # what does not fit is an error of this command
             except (click.ClickException, click.exceptions.Exit):
                 raise
             except (KeyboardInterrupt, Exception) as problem:
@@ -65,7 +66,9 @@ _SHARED = (
 def _end(terminal: Terminal, problem: BaseException) -> NoReturn:
     """Show the message of a problem and leave with its code."""
     code, text = failure_of(problem)
-    if isinstance(problem, BrokenPipeError):  # or Python would complain when it flushes at the end
+    try:
+        sys.stdout.flush()
+    except OSError:  # closed or full: Python would try again at the end, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if text:
         terminal.error(code, text)

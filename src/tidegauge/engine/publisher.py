@@ -10,7 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -33,10 +36,13 @@ __all__ = ["Publisher", "block_name", "measurement_sum"]
 
 _CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
 _CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
+_MAKERS = 2  # files that are made at a time: each takes some 15 MB
 _BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
+Made = tuple[bytes, "pl.DataFrame | None"]  # a file, and its releases if a sink wants them
+File = tuple[Path, Callable[[], Made]]  # where a file goes, and how it is made
 
 
 def block_name(first: int) -> str:
@@ -82,6 +88,8 @@ class Publisher:
         }
         self._views = {gauge.name: published_views(plan.clock, gauge) for gauge in plan.gauges}
         self._readings = {gauge.name: self._reading(gauge.name) for gauge in plan.gauges}
+        self._makers = ThreadPoolExecutor(_MAKERS)
+        self._waiting: deque[tuple[Path, Future[Made]]] = deque()
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
 
     def spends(self) -> list[Spend]:
@@ -147,7 +155,7 @@ class Publisher:
         put(self.path / "plan.json", self._plan.canonical())
         for gauge in self._plan.gauges:
             folder(self._measurements(gauge.name))
-            for view in self._files(gauge.name):
+            for view in self._parts(gauge.name):
                 folder(self._releases(view))
 
     def resume(self, store: Store) -> int:
@@ -168,19 +176,42 @@ class Publisher:
             else:
                 for name, block in blocks.items():
                     self._decode(name, block)
+        self.settle()
         return len(missing)
 
     def publish(self, first: int, steps: int, blocks: Mapping[str, Block]) -> None:
-        """Publish one block of all gauges, as read back from the store."""
+        """Publish one block of all gauges, as read back from the store, but for its last files.
+
+        Files are put one after the other, while the next ones are made on other cores; the last
+        ones are put by the next call, or by :meth:`settle`.
+        """
+        for path, make in self._files(first, steps, blocks):
+            self._waiting.append((path, self._makers.submit(make)))
+            if len(self._waiting) > _MAKERS:
+                self._put_next()
+
+    def settle(self) -> None:
+        """Put the files that are still waiting."""
+        while self._waiting:
+            self._put_next()
+
+    def _put_next(self) -> None:
+        path, made = self._waiting.popleft()
+        data, table = made.result()
+        if self._emit is not None and table is not None:
+            self._emit(table)
+        put(path, data, named=False)
+
+    def _files(self, first: int, steps: int, blocks: Mapping[str, Block]) -> Iterator[File]:
+        """Each file of a block, in the order in which they are put: measurements are the last."""
         for gauge in self._plan.gauges:
-            block = blocks[gauge.name]
-            decoded = self._decode(gauge.name, block)
+            decoded = self._decode(gauge.name, blocks[gauge.name])
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
-                        self._put_releases(part, first, values)
+                        yield self._release_file(part, first, values)
         for gauge in self._plan.gauges:
-            self._put_measurement(gauge.name, blocks[gauge.name])
+            yield self._measurement_file(gauge.name, blocks[gauge.name])
 
     def checkpoints(self) -> dict[str, State]:
         """Return the decoders' states that are worth storing with the next block.
@@ -223,7 +254,7 @@ class Publisher:
         for gauge in self._plan.gauges:
             there = _names(self._measurements(gauge.name))
             missing |= {first for first, _ in spans if block_name(first) not in there}
-            for view in self._files(gauge.name):
+            for view in self._parts(gauge.name):
                 there = _names(self._releases(view))
                 missing |= {
                     first
@@ -235,7 +266,7 @@ class Publisher:
     def _measurements(self, gauge: str) -> Path:
         return self.path / "measurements" / safe_name(gauge)
 
-    def _files(self, gauge: str) -> list[Published]:
+    def _parts(self, gauge: str) -> list[Published]:
         """What has files of its own: every view, and the sums of all cells beside it."""
         return [part for view in self._views[gauge] for part in view.parts]
 
@@ -243,15 +274,20 @@ class Publisher:
         path = self.path / "releases" / safe_name(view.gauge.name) / safe_name(view.name)
         return path / TOTALS if view.total else path
 
-    def _put_releases(self, view: Published, first: int, values: Float64) -> None:
+    def _release_file(self, view: Published, first: int, values: Float64) -> File:
+        return self._releases(view) / block_name(first), partial(self._release, view, first, values)
+
+    def _release(self, view: Published, first: int, values: Float64) -> Made:
         table = view.table(first, values)
-        if self._emit is not None:
-            self._emit(table)
         mechanism = view.gauge.mechanism
         about = self._about | {"level": str(mechanism.level), "band": mechanism.band}
-        put(self._releases(view) / block_name(first), _parquet(table, about), named=False)
+        return _parquet(table, about), None if self._emit is None else table
 
-    def _put_measurement(self, gauge: str, block: Block) -> None:
+    def _measurement_file(self, gauge: str, block: Block) -> File:
+        path = self._measurements(gauge) / block_name(block.first)
+        return path, partial(self._measurement, gauge, block)
+
+    def _measurement(self, gauge: str, block: Block) -> Made:
         import polars as pl
 
         strategy = self._plan.gauge(gauge).mechanism.strategy
@@ -271,8 +307,7 @@ class Publisher:
             "lattice_bits": str(strategy.lattice_bits),
             "sha256": measurement_sum(block.measured),
         }
-        path = self._measurements(gauge) / block_name(block.first)
-        put(path, _parquet(table, about), named=False)
+        return _parquet(table, about), None
 
     def _refuse_another_plan(self) -> None:
         """Refuse a folder that holds another plan's numbers."""

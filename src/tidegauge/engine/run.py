@@ -2,10 +2,11 @@ r"""A run: from a source to the public folder, as far as the public clock goes; 
 
 Theory of operation. Which steps are measured follows from the plan, ``until`` and the wall clock
 alone. A finite source is binned completely before its first release. Then, block by block, of a
-size that follows from the plan: measure, commit, write the mark, publish what was committed. A
-crash between any two of these loses nothing and doubles nothing: what is committed is published by
-the next run, what is not was seen by nobody and is measured anew. Nothing that a reader can see
-(files, names, order, messages, the end) depends on a row.
+size that follows from the plan: measure, commit, write the mark, publish what was committed; the
+last files of a block are made while the next one is measured. A crash between any two of these
+loses nothing and doubles nothing: what is committed is published by the next run, what is not was
+seen by nobody and is measured anew. Nothing that a reader can see (files, names, order, messages,
+the end) depends on a row.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def run(
         until: No step that ends later is measured.
         accept_second_release: If the store is behind what was published: go on nevertheless, and
             charge everything once more.
-        progress: Called with the steps that are published and all that will be: public numbers.
+        progress: Called with the steps that are committed and all that will be: public numbers.
 
     Raises:
         Locked: Another process writes.
@@ -220,6 +221,11 @@ class _Work:
                 blocks += 1
                 if self.progress is not None:
                     self.progress(start + steps, found.last)
+            with self.interruptions.held():
+                self.publisher.settle()
+        except KeyboardInterrupt:  # between two blocks: the last one is published whole
+            self.publisher.settle()
+            raise
         finally:
             for meter in meters.values():
                 meter.close()

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import sqrt
 from typing import Any
 
@@ -190,12 +190,13 @@ class GaugePlan:
         chunks = (wanted - 1) // _CHUNK
         for chunk in np.unique(chunks):
             key = (what, decay, summed, int(chunk))
-            if key not in self._chunks:
+            numbers = self._chunks.get(key)
+            if numbers is None:
                 if len(self._chunks) >= _KEPT:
                     self._chunks.clear()
-                self._chunks[key] = self._chunk(what, decay, summed, int(chunk))
+                self._chunks[key] = numbers = self._chunk(what, decay, summed, int(chunk))
             inside = chunks == chunk
-            result[inside] = self._chunks[key][(wanted[inside] - 1) % _CHUNK]
+            result[inside] = numbers[(wanted[inside] - 1) % _CHUNK]
         return result
 
     def _chunk(self, what: str, decay: Decay, summed: int, chunk: int) -> Float64:
@@ -207,21 +208,22 @@ class GaugePlan:
         tail = tails(self.level, self.band, steps, self.last_step)
         if isinstance(self.law, RoundedGaussian):
             return gaussian_half_width(std, tail)
-        # in differences of blocks, draws come and go: a wider law need not contain the other
+        # in differences of blocks, draws come and go: a wider law need not contain the other, and
+        # two laws of one variance need not be the same
         change = isinstance(decay, Difference) and isinstance(self.strategy, Blocks | OpenBlocks)
         growing = not change and bool((np.diff(std) >= 0).all())
-        found = dict[tuple[bytes, bytes, float], float]()
+        found = dict[tuple[float, float], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
             # a sum of more draws spreads wider (Anderson), and tails never grow: the width of a
             # slightly later step is safe
             if not growing or used < 0 or std[i] < std[used] * _CLOSE:
-                weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
-                key = (weights.tobytes(), counts.tobytes(), float(tail[i]))
+                # steps of one variance weigh draws alike: longer rows differ by weights of 0 alone
+                key = float(i if change else std[i]), float(tail[i])
                 if key not in found:
-                    scale = float(self.law.scale)
-                    total = counts * summed
-                    found[key] = laplace_half_width(scale, weights, total, float(tail[i]))
+                    weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
+                    terms = weights.tobytes(), (counts * summed).tobytes()
+                    found[key] = _laplace_half_width(float(self.law.scale), *terms, key[1])
                 used, width = i, found[key]
             result[i] = width
         return result
@@ -373,6 +375,12 @@ class GaugePlan:
         """SHA-256 of everything but the published views; noise of another plan shares no word."""
         text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _laplace_half_width(scale: float, weights: bytes, counts: bytes, tail: float) -> float:
+    """The half-width of a sum of draws; few sums serve many steps."""
+    return laplace_half_width(scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), tail)
 
 
 def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:

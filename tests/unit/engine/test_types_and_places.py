@@ -178,6 +178,21 @@ def test_categories_of_a_file_are_judged_as_text(tmp_path, kind):
         assert expected == got.arrays["departures"].sum()
 
 
+@pytest.mark.parametrize("kind", [pl.Categorical(), pl.Enum(["z", "b", "y", "a", "x"])])
+@pytest.mark.parametrize(("other", "expected"), [("other", [2, 1, 4]), (None, [2, 1])])
+def test_categories_that_the_config_does_not_declare_are_other(tmp_path, kind, other, expected):
+    """A file's own numbers of its categories mean nothing; rows beside have other categories."""
+    texts = ["a", "z", "b", None, "a", "x", "y"]
+    frame = frame_of(["u"] * len(texts)).with_columns(c=pl.Series(texts, dtype=kind))
+    frame.write_parquet(tmp_path / "a.parquet")
+    cells = gauge(by=(("c", ("a", "b")),), other=other)
+    got = totals(plan(cells), Files(["a.parquet"], folder=tmp_path), 0, 24)
+    assert expected == got.arrays["departures"].sum(axis=0).tolist()
+    assert {4} == {count for name, count in got.counters.items() if "other" in name} or other
+    as_text = totals(plan(cells), Frames(frame.cast({"c": pl.String})), 0, 24)
+    assert (as_text.arrays["departures"] == got.arrays["departures"]).all()
+
+
 @pytest.mark.parametrize("name", ["*", "^a.*$", "^$"])
 def test_a_column_whose_name_polars_reads_as_a_pattern_is_refused(tmp_path, name):
     with pytest.raises(PredicateError, match="Rename the column"):

@@ -40,6 +40,7 @@ from tidegauge.strategies.decay import (
     Window,
     full_after,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
@@ -53,6 +54,7 @@ _STRATEGIES: dict[type, str] = {
     Comb: "a buffered linear Toeplitz encoding of the stream behind a comb",
     NormalisedBlt: "a buffered linear Toeplitz encoding with multipliers, for so many steps",
     DenseToeplitz: "a Toeplitz encoding of a short stream",
+    DecayedTree: "the left nodes of a tree of decayed sums",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
 }

@@ -30,6 +30,7 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 
@@ -312,6 +313,10 @@ _FORMS: dict[type, _Form] = {
     ),
     DenseToeplitz: _Form(
         _dense, lambda r: DenseToeplitz(r.integers("coefficients"), r.integer("lattice_bits"))
+    ),
+    DecayedTree: _Form(
+        lambda s: {"gap": s.gap, "lattice_bits": s.lattice_bits, "printed": s.printed},
+        lambda r: DecayedTree(r.integer("gap"), r.integer("lattice_bits"), r.flag("printed")),
     ),
     Blocks: _Form(
         _blocks,

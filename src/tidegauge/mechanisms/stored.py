@@ -16,6 +16,7 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, relation_of
@@ -337,6 +338,9 @@ _FORMS: dict[type, _Form] = {
     DiscreteLaplace: _Form(
         lambda law: {"scale": fraction_text(law.scale)},
         lambda r: DiscreteLaplace(r.fraction("scale")),
+    ),
+    BitFlips: _Form(
+        lambda law: {"scale": fraction_text(law.scale)}, lambda r: BitFlips(r.fraction("scale"))
     ),
     GaussianCost: _Form(
         lambda cost: {"mu_squared": fraction_text(cost.mu_squared)},

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidegauge.papers.bolot.exponential import ExponentialSum
+    from tidegauge.papers.bolot.response import RandomizedResponse
 
-__all__ = ["ExponentialSum"]
+__all__ = ["ExponentialSum", "RandomizedResponse"]
 
-_HOMES = {"exponential": ("ExponentialSum",)}
+_HOMES = {
+    "exponential": ("ExponentialSum",),
+    "response": ("RandomizedResponse",),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,12 +10,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidegauge.papers.bolot.bounds import lower_bound, std_bound
     from tidegauge.papers.bolot.exponential import ExponentialSum
+    from tidegauge.papers.bolot.histogram import DecayedHistogram
+    from tidegauge.papers.bolot.predicates import (
+        History,
+        HolisticPredicateSum,
+        PredicateSum,
+        changed_values,
+    )
     from tidegauge.papers.bolot.response import RandomizedResponse
 
-__all__ = ["ExponentialSum", "RandomizedResponse"]
+__all__ = [
+    "DecayedHistogram",
+    "ExponentialSum",
+    "History",
+    "HolisticPredicateSum",
+    "PredicateSum",
+    "RandomizedResponse",
+    "changed_values",
+    "lower_bound",
+    "std_bound",
+]
 
 _HOMES = {
+    "bounds": ("lower_bound", "std_bound"),
+    "histogram": ("DecayedHistogram",),
+    "predicates": ("History", "HolisticPredicateSum", "PredicateSum", "changed_values"),
     "exponential": ("ExponentialSum",),
     "response": ("RandomizedResponse",),
 }

@@ -4,18 +4,40 @@ import numpy as np
 import pytest
 from twins.python_blocks import distances, path
 
-from tidegauge.strategies.blocks.combinations import (
-    ALL,
-    count_blocks,
-    count_changes,
-    worst_count,
-)
+from tidegauge.strategies.blocks.combinations import ALL, Paths, Way
 from tidegauge.strategies.strategy import Int64
 
 SHAPES = [(1,), (1, 2, 4, 8, 16), (1, 3, 9, 27), (1, 5, 10), (1, 4, 12, 60), (1, 19)]
 MODES = [(False, False), (True, False), (True, True)]
 SPANS = [ALL, 1, 2, 7, 24, 60, 150]
 STEPS = np.arange(1, 201)
+
+
+def _way(signed: bool, opened: bool) -> Way:
+    return Way.OPENED if opened else Way.SIGNED if signed else Way.UNSIGNED
+
+
+def count_blocks(
+    levels: tuple[int, ...], span: int, steps: Int64, signed: bool, opened: bool
+) -> Int64:
+    paths = Paths(levels, _way(signed, opened))
+    counts = paths.count_blocks(span, steps)
+    assert not counts[:, :, 1].any()
+    assert (counts.sum(axis=(1, 2)) == paths.prices_of_sums(span, steps)).all()
+    return np.asarray(counts.sum(axis=(1, 2)))
+
+
+def count_changes(
+    levels: tuple[int, ...], span: int, lag: int, steps: Int64, signed: bool, opened: bool
+) -> Int64:
+    paths = Paths(levels, _way(signed, opened))
+    return np.asarray(paths.count_blocks(span, steps, lag).sum(axis=1))
+
+
+def worst_count(
+    levels: tuple[int, ...], span: int, horizon: int, signed: bool, opened: bool, lag: int = 0
+) -> float:
+    return Paths(levels, _way(signed, opened)).worst_price(span, horizon, lag=lag)
 
 
 def _number(blocks: Int64) -> list[int]:

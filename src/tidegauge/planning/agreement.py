@@ -225,6 +225,7 @@ class Agreement:
             totals=read.totals,
             level=read.level,
             band=read.band,
+            strategy=read.strategy,
         )
 
     def _try(self, path: Path_, check: Callable[[], object], *, key: bool = False) -> None:

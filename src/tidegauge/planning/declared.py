@@ -13,6 +13,7 @@ from tidegauge.planning.problems import Problem
 from tidegauge.planning.settings import Settings
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import NeighboringRelation
+from tidegauge.strategies.named import ByName
 
 __all__ = ["Config", "GaugeConfig"]
 
@@ -40,6 +41,7 @@ class GaugeConfig:
     totals: bool
     level: float
     band: Band
+    strategy: ByName | None
 
 
 @dataclass(frozen=True)

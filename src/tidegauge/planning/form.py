@@ -29,6 +29,7 @@ from tidegauge.planning import fields
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.where import PredicateError, checked
 from tidegauge.strategies.decay import Custom, Decay, Difference, Running
+from tidegauge.strategies.named import ByName, by_name
 
 __all__ = ["ConfigForm", "Context", "FileForm", "GaugeForm", "IdForm", "View"]
 
@@ -347,6 +348,19 @@ def _views(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationIn
     return handler(value)
 
 
+def _strategy(value: Any) -> ByName:
+    """Read the name of a strategy, alone or with its options: ``{Name: {option: 2}}``."""
+    try:
+        if isinstance(value, dict) and len(value) == 1:
+            [(name, options)] = value.items()
+            if isinstance(options, dict):
+                numbers = {str(key): fields.amount(number) for key, number in options.items()}
+                return by_name(str(name), numbers)
+        return by_name(fields.text(value))
+    except TidegaugeError as error:
+        raise refusal(str(error)) from None
+
+
 def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """Read ``count:`` without a condition."""
     return _EVERY_ROW if isinstance(value, Scalar) and value.empty else handler(value)
@@ -378,6 +392,10 @@ class GaugeForm(_Strict):
         "pointwise", description="Whether the level holds at each step alone, or for all at once"
     )
     max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
+    strategy: Annotated[
+        ByName | None,
+        PlainValidator(_strategy, json_schema_input_type=str | dict[str, dict[str, float]]),
+    ] = Field(None, description="A paper's strategy by name: then no other is a candidate")
 
 
 def _gauge(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:

@@ -72,6 +72,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         anticipate=tuple(view.decay for view in gauge.anticipate),
         name=gauge.name,
         budget_weight=gauge.budget_weight,
+        strategy=gauge.strategy,
     )
 
 

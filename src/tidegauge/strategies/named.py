@@ -12,6 +12,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any, final
 
@@ -19,6 +20,7 @@ from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import Norm, Strategy
+from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
 
@@ -75,7 +77,28 @@ class NamedStrategy:
     offered: bool = True
 
 
-NAMED: Mapping[str, NamedStrategy] = MappingProxyType({})
+NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
+    {
+        "WindowSum": NamedStrategy(build_window_sum, "WindowSum, binary trees without roots"),
+        "WindowSumDirect": NamedStrategy(
+            partial(build_window_sum, decode="direct"),
+            "WindowSum, binary trees with roots",
+            offered=False,
+        ),
+        "WindowSumAsPrinted": NamedStrategy(
+            partial(build_window_sum, decode="paper"), "WindowSum as printed"
+        ),
+        "AllWindowSum": NamedStrategy(
+            build_all_window_sum, "AllWindowSum, one tree for every window", ("beta",)
+        ),
+        "AllWindowSumAsPrinted": NamedStrategy(
+            partial(build_all_window_sum, printed=True),
+            "AllWindowSum by the printed formula",
+            ("beta",),
+            offered=False,
+        ),
+    }
+)
 
 
 def by_name(name: Any, options: Mapping[str, Any] | None = None) -> ByName:

@@ -18,9 +18,7 @@ _LAST = 1 << 60
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _moved(
-    cost: float, at: int, target: int, most: int, direction: int, price: float
-) -> float:
+def _moved(cost: float, at: int, target: int, most: int, direction: int, price: float) -> float:
     """Cost of an end that goes on to ``target``; ``direction``: where it may go, 0 for both."""
     move = target - at
     if cost >= _FAR or target > most or move * direction < 0:
@@ -295,9 +293,7 @@ def _write_path(ring: Int64, layout: Int64, path: Int64, out: Int64, row: int) -
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_scaled(
-    ring: Int64, layout: Int64, path: Int64, scales: Float64, out: Float64
-) -> None:
+def _write_scaled(ring: Int64, layout: Int64, path: Int64, scales: Float64, out: Float64) -> None:
     """Add up a path's blocks, those of each level times its scale: shape (cells,)."""
     out[:] = 0.0
     for level in range(path.shape[0]):
@@ -478,3 +474,28 @@ def decode(
                 for c in range(total.shape[1]):
                     out[v, s, c] = total[0, c] * grain
         row += planned_rows
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def read_sums(
+    ring: Int64,
+    layout: Int64,
+    t: int,
+    levels: Int64,
+    prices: Float64,
+    scales: Float64,
+    mode: int,
+    spans: Int64,
+    grain: float,
+    out: Float64,
+) -> None:
+    """Sums over the last ``spans`` steps before ``t`` from rings that reach back so far.
+
+    Shape of ``out``: (spans, cells). ``scales``: one for each level.
+    """
+    path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
+    for v in range(spans.shape[0]):
+        find_path(t, spans[v], ratios, prices, mode, path)
+        _write_scaled(ring, layout, path, scales, out[v])
+        for c in range(out.shape[1]):
+            out[v, c] *= grain

@@ -140,7 +140,7 @@ class Paths:
         Examples:
             >>> Paths((1, 7), Way.SIGNED).count_blocks(7, np.array([14, 15]), lag=7).sum(axis=1)
             array([[2, 0],
-                   [6, 0]])
+                   [4, 1]])
         """
         out = np.empty((len(steps), len(self.levels), 2), np.int64)
         numbers = np.ascontiguousarray(steps, np.int64)

@@ -18,6 +18,7 @@ from tidegauge.strategies.blocks.combinations import Paths, Way
 from tidegauge.strategies.blocks.decoding import (
     decode_rows,
     init_decoding,
+    read_sums,
     view_gain,
     view_terms,
     view_worst,
@@ -199,6 +200,34 @@ class Blocks(Strategy):
         """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
         unit = 0.5**self.lattice_bits
         decode_rows(state, self._paths, views, 0, measured, first, unit, out, self._scales)
+
+    def windows(self, state: State, lengths: Int64, step: int) -> Float64:
+        """Return the sums over the last ``lengths`` of the first ``step`` steps, in grains.
+
+        The values that decoding each window would give at this step, without having asked for it.
+
+        Args:
+            state: Of a decoder that has seen ``step`` steps, and one of whose views is a window
+                at least as long as the longest of them.
+            lengths: Steps of each window, shape (windows,).
+            step: Counted from 1.
+
+        Returns:
+            Shape (windows, cells).
+
+        Raises:
+            InvalidParameter: A length is not between 1 and what the decoder keeps.
+
+        Cost: O(levels) a window and cell.
+        """
+        longest = int(state["reach"][1])
+        if len(lengths) and not 1 <= lengths.min() <= lengths.max() <= longest:
+            raise InvalidParameter(
+                f"Expected windows of 1 to {longest} steps, got one outside. Blocks further back "
+                "are not kept. Keep a longer window from the start."
+            )
+        unit = 0.5**self.lattice_bits
+        return read_sums(state, self._paths, lengths, step, unit, self._scales)
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
         """Number of blocks that a sum takes; the sum of squared weights of another decay.

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
-__all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms", "view_worst"]
+__all__ = [
+    "decode_rows",
+    "init_decoding",
+    "read_sums",
+    "view_gain",
+    "view_terms",
+    "view_worst",
+]
 
 _NONE = np.empty(0)
 
@@ -119,6 +126,31 @@ def decode_rows(
             unit=unit * float(scales[0]) if len(scales) else unit,
         )
         out[places] = filtered
+
+
+def read_sums(
+    state: State, paths: Paths, spans: Int64, step: int, unit: float, scales: Float64
+) -> Float64:
+    """Return the sums over the last ``spans`` of the first ``step`` steps, shape (spans, cells).
+
+    The state has to have been decoding a window at least as long as the longest of them.
+    """
+    out = np.empty((len(spans), state["ring"].shape[1]))
+    levels, prices = paths.sizes, paths.level_prices
+    factors = scales if len(scales) else np.ones(len(levels))
+    _kernels.read_sums(
+        state["ring"],
+        state["layout"],
+        step,
+        levels,
+        prices,
+        factors,
+        int(paths.way),
+        spans,
+        unit,
+        out,
+    )
+    return out
 
 
 def view_gain(paths: Paths, view: Decay, steps: Int64) -> Float64:

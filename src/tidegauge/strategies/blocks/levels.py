@@ -76,7 +76,9 @@ def checked_levels(levels: Sequence[int], lattice_bits: int = 0) -> tuple[int, .
     return sizes
 
 
-def checked_weights(weights: Sequence[int], levels: tuple[int, ...], *, by_price: bool) -> tuple[int, ...]:
+def checked_weights(
+    weights: Sequence[int], levels: tuple[int, ...], *, by_price: bool
+) -> tuple[int, ...]:
     """Return row weights of levels, none where all are 1, or refuse them.
 
     Args:
@@ -93,7 +95,11 @@ def checked_weights(weights: Sequence[int], levels: tuple[int, ...], *, by_price
         (3, 2, 2)
     """
     given: object = weights
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (0, len(levels)):
+    if (
+        isinstance(given, str)
+        or not isinstance(given, Sequence)
+        or len(given) not in (0, len(levels))
+    ):
         raise InvalidParameter(
             f"Expected a weight for each of {len(levels)} levels, got {shown(weights)}. Rows would "
             "be measured with another weight than they are charged. Leave weights out for equal ones."

@@ -110,7 +110,9 @@ class OpenBlocks(Strategy):
         weights = checked_weights(self.weights, self.levels, by_price=True)
         object.__setattr__(self, "weights", weights)
         why = "Rows are multiplied by it. Use weights that divide a small number, such as 60."
-        integer("least common multiple of the weights", self._multiple, low=1, high=1 << 12, why=why)
+        integer(
+            "least common multiple of the weights", self._multiple, low=1, high=1 << 12, why=why
+        )
         object.__setattr__(self, "views", tuple(self.views))
         if not all(isinstance(view, Running | Window) for view in self.views):
             raise InvalidParameter(

@@ -216,10 +216,8 @@ class GaugePlan:
         tail = tails(self.level, self.band, steps, self.last_step)
         if isinstance(self.law, RoundedGaussian):
             return gaussian_half_width(std, tail)
-        # in differences of blocks, draws come and go: a wider law need not contain the other, and
-        # two laws of one variance need not be the same
-        change = isinstance(decay, Difference) and isinstance(self.strategy, Blocks | OpenBlocks)
-        growing = not change and bool((np.diff(std) >= 0).all())
+        alike = self.strategy.gain_tells_terms(decay)
+        growing = alike and bool((np.diff(std) >= 0).all())
         found = dict[tuple[float, float], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
@@ -227,7 +225,7 @@ class GaugePlan:
             # slightly later step is safe
             if not growing or used < 0 or std[i] < std[used] * _CLOSE:
                 # steps of one variance weigh draws alike: longer rows differ by weights of 0 alone
-                key = float(i if change else std[i]), float(tail[i])
+                key = float(std[i] if alike else i), float(tail[i])
                 if key not in found:
                     weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
                     terms = weights.tobytes(), (counts * summed).tobytes()

@@ -222,12 +222,32 @@ def _read_neighbors(reader: Reader) -> Neighbors:
     )
 
 
+def _weights(strategy: Blocks | OpenBlocks) -> dict[str, Any]:
+    return {"weights": list(strategy.weights)} if strategy.weights else {}  # equal ones say nothing
+
+
+def _read_weights(reader: Reader) -> tuple[int, ...]:
+    return reader.integers("weights") if "weights" in reader.names else ()
+
+
 def _blocks(strategy: Blocks) -> dict[str, Any]:
     return {
         "levels": list(strategy.levels),
         "signed": strategy.signed,
         "lattice_bits": strategy.lattice_bits,
+        **_weights(strategy),
+        **({"printed": True} if strategy.printed else {}),
     }
+
+
+def _read_blocks(reader: Reader) -> Blocks:
+    return Blocks(
+        reader.integers("levels"),
+        reader.flag("signed"),
+        reader.integer("lattice_bits"),
+        _read_weights(reader),
+        "printed" in reader.names and reader.flag("printed"),
+    )
 
 
 def _open_blocks(strategy: OpenBlocks) -> dict[str, Any]:
@@ -235,6 +255,7 @@ def _open_blocks(strategy: OpenBlocks) -> dict[str, Any]:
         "levels": list(strategy.levels),
         "views": [plain(view) for view in strategy.views],
         "lattice_bits": strategy.lattice_bits,
+        **_weights(strategy),
     }
 
 
@@ -319,16 +340,14 @@ _FORMS: dict[type, _Form] = {
         lambda s: {"gap": s.gap, "lattice_bits": s.lattice_bits, "printed": s.printed},
         lambda r: DecayedTree(r.integer("gap"), r.integer("lattice_bits"), r.flag("printed")),
     ),
-    Blocks: _Form(
-        _blocks,
-        lambda r: Blocks(r.integers("levels"), r.flag("signed"), r.integer("lattice_bits")),
-    ),
+    Blocks: _Form(_blocks, _read_blocks),
     OpenBlocks: _Form(
         _open_blocks,
         lambda r: OpenBlocks(
             r.integers("levels"),
             tuple(read_as(view, Running, Window) for view in r.items("views")),
             r.integer("lattice_bits"),
+            _read_weights(r),
         ),
     ),
     RoundedGaussian: _Form(

@@ -12,6 +12,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any, final
 
@@ -20,6 +21,7 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decayed.named import exponential_sum
 from tidegauge.strategies.strategy import Strategy
+from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
 
@@ -59,9 +61,28 @@ class NamedStrategy:
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
         "ExponentialSum": NamedStrategy(
-            exponential_sum,
-            "the left nodes of a tree of decayed sums, ExponentialSum of Bolot et al.",
-            ("as_printed",),
+            exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
+        ),
+        "ExponentialSumAsPrinted": NamedStrategy(
+            partial(exponential_sum, printed=True), "ExponentialSum with the printed lambda"
+        ),
+        "WindowSum": NamedStrategy(build_window_sum, "WindowSum, binary trees without roots"),
+        "WindowSumDirect": NamedStrategy(
+            partial(build_window_sum, decode="direct"),
+            "WindowSum, binary trees with roots",
+            offered=False,
+        ),
+        "WindowSumAsPrinted": NamedStrategy(
+            partial(build_window_sum, decode="paper"), "WindowSum as printed"
+        ),
+        "AllWindowSum": NamedStrategy(
+            build_all_window_sum, "AllWindowSum, one tree for every window", ("beta",)
+        ),
+        "AllWindowSumAsPrinted": NamedStrategy(
+            partial(build_all_window_sum, printed=True),
+            "AllWindowSum by the printed formula",
+            ("beta",),
+            offered=False,
         ),
     }
 )

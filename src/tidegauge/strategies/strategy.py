@@ -163,6 +163,14 @@ class Strategy(ABC):
         in lattice units. Weights below 1e-12 of the largest may be left out.
         """
 
+    def gain_tells_terms(self, view: Decay) -> bool:
+        """Whether two steps of one ``variance_gain`` have one law, and a larger one a wider law.
+
+        Half-widths are then remembered by gain. Not so where draws come and go from step to step
+        with different weights.
+        """
+        return True
+
     @property
     @abstractmethod
     def drawn_places(self) -> int:

@@ -20,32 +20,36 @@ if TYPE_CHECKING:
         changed_values,
     )
     from tidegauge.papers.bolot.response import RandomizedResponse
+    from tidegauge.papers.windows import AllWindowSum, WindowSum
 
 __all__ = [
+    "AllWindowSum",
     "DecayedHistogram",
     "ExponentialSum",
     "History",
     "HolisticPredicateSum",
     "PredicateSum",
     "RandomizedResponse",
+    "WindowSum",
     "changed_values",
     "lower_bound",
     "std_bound",
 ]
 
 _HOMES = {
-    "bounds": ("lower_bound", "std_bound"),
-    "histogram": ("DecayedHistogram",),
-    "predicates": ("History", "HolisticPredicateSum", "PredicateSum", "changed_values"),
-    "exponential": ("ExponentialSum",),
-    "response": ("RandomizedResponse",),
+    "bolot.bounds": ("lower_bound", "std_bound"),
+    "bolot.exponential": ("ExponentialSum",),
+    "bolot.histogram": ("DecayedHistogram",),
+    "bolot.predicates": ("History", "HolisticPredicateSum", "PredicateSum", "changed_values"),
+    "bolot.response": ("RandomizedResponse",),
+    "windows": ("AllWindowSum", "WindowSum"),
 }
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            value = getattr(import_module(f"{__name__}.{home}"), name)
+            value = getattr(import_module(f"tidegauge.papers.{home}"), name)
             globals()[name] = value  # found at once from here on
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies import study
-from tidegauge.strategies.blocks.combinations import base_of, sum_of, worst_count
+from tidegauge.strategies.blocks.combinations import Paths, Way, base_of, sum_of
 from tidegauge.strategies.blocks.completed import Blocks
 from tidegauge.strategies.blocks.opened import OpenBlocks
 from tidegauge.strategies.decay import Decay, Running, Window
@@ -107,8 +107,8 @@ def _sums_worst(
     for span, lag, bound in sorted(sums):  # the running sum first: its count needs no enumeration
         most = math.ceil((enough * bound) ** 2) if enough < math.inf else 1 << 60
         tries = max(1 << 8, _TRIES // len(sums))
-        use_opened = opened and span != 1
-        count = worst_count(levels, span, horizon, True, use_opened, most, tries, lag)
+        paths = Paths(levels, Way.OPENED if opened and span != 1 else Way.SIGNED)
+        count = paths.worst_price(span, horizon, most, tries, lag)
         worst = max(worst, math.sqrt(count) / bound)
         if worst > enough:
             break

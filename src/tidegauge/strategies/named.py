@@ -20,6 +20,7 @@ from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decayed.named import exponential_sum
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 
@@ -58,8 +59,16 @@ class NamedStrategy:
     offered: bool = True
 
 
+def _stream_itself(asked: Asked) -> Identity:
+    """Return the trivial strategy, which serves everything and is always a candidate."""
+    return Identity(0)
+
+
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
+        "InputPerturbation": NamedStrategy(
+            _stream_itself, "InputPerturbation, the stream itself", offered=False
+        ),
         "ExponentialSum": NamedStrategy(
             exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
         ),

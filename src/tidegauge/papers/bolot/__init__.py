@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tidegauge.papers.bolot.bounds import lower_bound, std_bound
     from tidegauge.papers.bolot.exponential import ExponentialSum
     from tidegauge.papers.bolot.histogram import DecayedHistogram
+    from tidegauge.papers.bolot.perturbation import InputPerturbation
     from tidegauge.papers.bolot.predicates import (
         History,
         HolisticPredicateSum,
@@ -28,6 +29,7 @@ __all__ = [
     "ExponentialSum",
     "History",
     "HolisticPredicateSum",
+    "InputPerturbation",
     "PredicateSum",
     "RandomizedResponse",
     "WindowSum",
@@ -40,6 +42,7 @@ _HOMES = {
     "bolot.bounds": ("lower_bound", "std_bound"),
     "bolot.exponential": ("ExponentialSum",),
     "bolot.histogram": ("DecayedHistogram",),
+    "bolot.perturbation": ("InputPerturbation",),
     "bolot.predicates": ("History", "HolisticPredicateSum", "PredicateSum", "changed_values"),
     "bolot.response": ("RandomizedResponse",),
     "windows": ("AllWindowSum", "WindowSum"),

@@ -50,7 +50,7 @@ class ExponentialSum(System):
         3.352652
 
     References:
-        Bolot et al. 2013, section 4.2, Algorithm 3 and Theorem 5, as corrected in
+        Bolot et al. 2013, section 4.1, Algorithm 3 and Theorem 5, as corrected in
         ``docs/errata.md``.
     """
 

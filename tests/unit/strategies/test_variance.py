@@ -17,7 +17,15 @@ from tidegauge.strategies.blt.variance import (
     variance_gain,
     variance_limit,
 )
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 
 
 def buffers(poles, ends):
@@ -297,3 +305,26 @@ def test_the_limit_is_what_the_covariance_tends_to(view):
 def test_a_lag_counts_back(lag):
     with pytest.raises(InvalidParameter, match="lag"):
         covariance_gain(*PLAIN, Step(), np.array([5]), lag)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        Difference(Window(1000), 700),
+        Difference(Window(700), 1000),
+        Difference(Window(1000), 1000),
+        Difference(Exponential(half_life=1e6), 1),
+        Difference(Exponential(half_life=50), 2000),
+        Difference(Polynomial(0.5), 24),
+        Difference(Step(), 900),
+        Difference(Custom((1.0, -2.0, 0.5)), 2),
+    ],
+    ids=lambda view: view.name,
+)
+def test_the_noise_of_a_change_loses_no_digits(view):
+    steps, (gaps, weights) = 5000, PLAIN
+    inverse = impulse_of_inverse(gaps, weights, steps)
+    b = np.convolve(view.weights(steps), inverse)[:steps]
+    gain = variance_gain(gaps, weights, view, np.arange(1, steps + 1))
+    np.testing.assert_allclose(gain, np.cumsum(b**2), rtol=1e-7)
+    assert variance_limit(gaps, weights, view) >= gain[-1] * (1 - 1e-12)

@@ -151,7 +151,7 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
     else:
         least = events * unit.event_l1 * math.sqrt(2) / float(mechanism.cost.epsilon)
     gain = _worst_gain(mechanism.strategy, decay, horizon, every)
-    return math.sqrt(gain) * mechanism.law.std / (lower_bound(decay, horizon, every) * least)
+    return math.sqrt(gain) * mechanism.law.std / (lower_bound(decay, horizon, every=every) * least)
 
 
 def _worst_gain(strategy: Strategy, decay: Decay, horizon: int, every: int) -> float:

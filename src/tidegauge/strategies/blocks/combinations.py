@@ -101,7 +101,7 @@ def count_changes(
     Examples:
         >>> count_changes((1, 7), 7, 7, np.array([14, 15]), signed=True, opened=False)
         array([[2, 0],
-               [6, 0]])
+               [4, 1]])
     """
     out = np.empty((len(steps), 2), np.int64)
     numbers = np.ascontiguousarray(steps, np.int64)

@@ -64,6 +64,7 @@ def releases_figure(
     time_label: str,
     caption: str,
     level: float,
+    band: str = "pointwise",
     columns: int = 2,
     share_y: bool = True,
 ) -> None:
@@ -79,6 +80,7 @@ def releases_figure(
             first and last day are added.
         caption: The guarantee in words; it comes after a key to line and band.
         level: Probability of the intervals, such as 0.95.
+        band: ``"pointwise"`` or ``"simultaneous"``: what has that probability.
         columns: Panels in a row.
         share_y: Whether all panels have the same scale, so that heights may be compared.
 
@@ -99,7 +101,7 @@ def releases_figure(
     _check(times, panels, target, columns, level)
     with _style():
         figure = _figure(times, panels, columns, share_y, title, value_label, time_label)
-        _write_caption(figure, _key(level, apart=not share_y and len(panels) > 1), caption)
+        _write_caption(figure, _key(level, band, apart=not share_y and len(panels) > 1), caption)
         metadata = {"Date": None} if target.suffix == ".svg" else None  # the same file every time
         figure.savefig(target, dpi=200, facecolor="white", metadata=metadata)
 
@@ -116,9 +118,10 @@ def _style() -> AbstractContextManager[None]:
     return rc_context({"font.size": 9.0, "font.family": "DejaVu Sans", "svg.hashsalt": "tidegauge"})
 
 
-def _key(level: float, *, apart: bool) -> str:
+def _key(level: float, band: str, *, apart: bool) -> str:
     """What line and band are, and a warning where heights may not be compared."""
-    key = f"Line: published value. Band: {100 * level:.10g} % interval of the noise."
+    kind = "interval" if band == "pointwise" else f"{band} band"
+    key = f"Line: published value. Band: {100 * level:.10g} % {kind} of the noise."
     return f"{key} Scales differ and do not start at 0." if apart else key
 
 

@@ -13,9 +13,11 @@ from terminals import environment
 from terminals import in_process as tidegauge
 from visits import CONFIG, START, rows_of_visits, write_visits
 
+import tidegauge as tg
+
 COLUMNS = [
     "gauge", "view", "shop", "step", "step_start", "step_end", "value", "noise_std", "lower",
-    "upper", "level", "complete", "reason",
+    "upper", "level", "band", "complete", "reason",
 ]  # fmt: skip
 
 
@@ -200,3 +202,32 @@ def test_a_title_cannot_forge_the_guarantee_of_a_picture(published, tmp_path, mo
     assert captions[0] == captions[1]
     assert captions[0].startswith("Whatever a reader looks for")
     assert captions[0] in (published / "public" / "PRIVACY.md").read_text()
+
+
+def test_a_reader_chooses_the_intervals(published):
+    export(published, "--view", "running", "-o", "plain.parquet")
+    export(published, "--view", "running", "--band", "simultaneous", "-o", "whole.parquet")
+    export(published, "--view", "running", "--level", "0.5", "-o", "half.parquet")
+    plain, whole, half = (
+        pl.read_parquet(published / f"{name}.parquet") for name in ("plain", "whole", "half")
+    )
+    assert plain["value"].equals(whole["value"])
+    assert plain["value"].equals(half["value"])
+    assert (half["upper"] < plain["upper"]).all()
+    assert (whole["upper"] > plain["upper"]).all()
+    opened = tg.open(published / "public").view("visits", "running", level=0.5)
+    assert opened.half_width[-1] == pytest.approx((half["upper"] - half["value"])[-1])
+    assert {("simultaneous", 0.95)} == set(whole.select("band", "level").rows())
+    assert {("pointwise", 0.5)} == set(half.select("band", "level").rows())
+    about = pl.read_parquet_metadata(published / "whole.parquet")
+    assert ("simultaneous", "0.95") == (about["band"], about["level"])
+
+
+@pytest.mark.parametrize("level", ["1", "0", "95", "nan", "-0.1"])
+def test_levels_that_no_interval_has_are_refused(published, level):
+    code, out, err = tidegauge(
+        "export", "public", "--view", "step", "--level", level, cwd=published
+    )
+    assert (2, "") == (code, out)
+    assert "Expected" in err
+    assert "level" in err

@@ -12,7 +12,7 @@ import click
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Column, Terminal, plain_table
-from tidegauge.cli.views import only_gauge, opened_view, outside
+from tidegauge.cli.views import from_public, only_gauge, opened_view, outside, with_intervals
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
@@ -37,10 +37,7 @@ _NONNEGATIVE: Final = "value_nonnegative"
         "tidegauge export public --gauge visits --view 14d --format jsonl",
     ),
 )
-@click.argument("public", type=click.Path(path_type=Path), is_eager=True)
-@click.option(
-    "--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one."
-)
+@from_public
 @click.option(
     "--view",
     required=True,
@@ -55,6 +52,7 @@ _NONNEGATIVE: Final = "value_nonnegative"
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="Default: by the ending, or a table."
 )
+@with_intervals
 @click.option(
     "--nonnegative",
     is_flag=True,
@@ -67,6 +65,8 @@ def export(
     view: str,
     output: Path,
     form: str | None,
+    level: float | None,
+    band: str | None,
     nonnegative: bool,
 ) -> None:
     """Write a view of a public folder as CSV, JSONL, Parquet, Arrow or a table.
@@ -80,7 +80,7 @@ def export(
     if str(output) != "-":
         outside(public, output)
     folder = PublicFolder(public)
-    opened = opened_view(folder, only_gauge(folder, gauge), view)
+    opened = opened_view(folder, only_gauge(folder, gauge), view, level, band)
     table = opened.table()
     if nonnegative:
         import polars as pl
@@ -111,7 +111,12 @@ def _by_ending(output: Path) -> str:
 def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     """Say how good a view is that was not planned for."""
     widths = opened.half_width
-    most = f" Its 95 % intervals are at most ± {significant(widths.max())}." if len(widths) else ""
+    level = 100 * opened.view.gauge.mechanism.level
+    most = (
+        f" Its {level:.10g} % intervals are at most ± {significant(widths.max())}."
+        if len(widths)
+        else ""
+    )
     terminal.say(
         f"{opened.name} was not planned.{most} The ratio of its noise to the lower bound of any "
         f"factorization mechanism is {opened.ratio():.2f}; planning for this view alone would have "
@@ -130,6 +135,7 @@ def _about(folder: PublicFolder, opened: PublishedView) -> dict[str, str]:
         "unit": unit_sentence(folder.plan),
         "version": version("tidegauge"),
         "level": str(opened.view.gauge.mechanism.level),
+        "band": opened.view.gauge.mechanism.band,
         "gauge": opened.view.gauge.name,
         "view": opened.name,
     }
@@ -177,7 +183,9 @@ def _texts(table: pl.DataFrame) -> tuple[str, list[Column], list[list[str]]]:
     """Title, columns and cells of a table for people."""
     from tidegauge.engine.sinks import as_text
 
-    names = [name for name in table.columns if name not in ("gauge", "view", "level", "reason")]
+    names = [
+        name for name in table.columns if name not in ("gauge", "view", "level", "band", "reason")
+    ]
     columns = [Column(name, right=table[name].dtype.is_numeric()) for name in names]
     title = f"{table['gauge'][0]}, {table['view'][0]}" if len(table) else ""
     rows = as_text(table.select(names)).iter_rows()

@@ -13,7 +13,7 @@ import click
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Terminal
-from tidegauge.cli.views import only_gauge, opened_view, outside
+from tidegauge.cli.views import from_public, only_gauge, opened_view, outside, with_intervals
 from tidegauge.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,10 +36,7 @@ _SPANS_US: Final = (60_000_000, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_00
         "tidegauge plot public --view running --view 14d -o visits.svg",
     ),
 )
-@click.argument("public", type=click.Path(path_type=Path), is_eager=True)
-@click.option(
-    "--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one."
-)
+@from_public
 @click.option(
     "--view",
     "views",
@@ -47,11 +44,18 @@ _SPANS_US: Final = (60_000_000, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_00
     shell_complete=completion.views,
     help="Which views, as for export; may be repeated. Default: the published ones.",
 )
+@with_intervals
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Ends in .png or .svg."
 )
 def plot(
-    terminal: Terminal, public: Path, gauge: str | None, views: tuple[str, ...], output: Path
+    terminal: Terminal,
+    public: Path,
+    gauge: str | None,
+    views: tuple[str, ...],
+    level: float | None,
+    band: str | None,
+    output: Path,
 ) -> None:
     """Draw releases with their bands: a panel for each view and cell.
 
@@ -71,7 +75,7 @@ def plot(
     outside(public, output)
     folder = PublicFolder(public)
     name = only_gauge(folder, gauge)
-    opened = [opened_view(folder, name, view) for view in views or folder.views(name)]
+    opened = [opened_view(folder, name, view, level, band) for view in views or folder.views(name)]
     if not len(opened[0].grains):
         raise InvalidInput(
             f"Expected published steps in {public}, got none. There is nothing to draw. Run the "
@@ -91,14 +95,14 @@ def plot(
             f"Expected at most {_MOST_PANELS} panels, got {len(panels)}: one for each view and "
             "cell. They would be too small. Choose views with --view."
         )
-    about = dict(folder.plan.about)
+    about, mechanism = dict(folder.plan.about), opened[0].view.gauge.mechanism
     label = what[opened[0].name] if len(opened) == 1 else folder.plan.gauge(name).kind
     apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
         _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
         value_label=label, time_label=unit + apart, caption=_caption(folder), share_y=False,
-        level=opened[0].view.gauge.mechanism.level,
+        level=mechanism.level, band=mechanism.band,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")
 

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from tidegauge.cli import completion
 
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
 
-__all__ = ["only_gauge", "opened_view", "outside"]
+__all__ = ["from_public", "only_gauge", "opened_view", "outside", "with_intervals"]
+
+
+def from_public(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the arguments ``public`` and ``gauge``."""
+    gauge = click.option(
+        "--gauge", shell_complete=completion.gauges, help="Which gauge; not for a single one."
+    )
+    folder = click.argument("public", type=click.Path(path_type=Path), is_eager=True)
+    return folder(gauge(function))
+
+
+def with_intervals(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options ``level`` and ``band``."""
+    level = click.option(
+        "--level",
+        type=float,
+        callback=_level,
+        help="Coverage of the intervals. Default: as the plan says.",
+    )
+    band = click.option(
+        "--band",
+        type=click.Choice(["pointwise", "simultaneous"]),
+        help="Whether the level holds at each step alone, or for all steps of a view and cell "
+        "at once. Default: as the plan says.",
+    )
+    return level(band(function))
 
 
 def only_gauge(folder: PublicFolder, gauge: str | None) -> str:
@@ -29,7 +58,19 @@ def only_gauge(folder: PublicFolder, gauge: str | None) -> str:
     return chosen
 
 
-def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
+def _level(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    from tidegauge.errors import InvalidParameter
+    from tidegauge.mechanisms.intervals import level_of
+
+    try:
+        return None if value is None else level_of(value)
+    except InvalidParameter as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def opened_view(
+    folder: PublicFolder, gauge: str, view: str, level: float | None, band: str | None
+) -> PublishedView:
     """Return a view of a gauge of a public folder.
 
     Args:
@@ -37,9 +78,11 @@ def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
         gauge: The gauge's name.
         view: The name of a published view, or a view as a config writes it: ``14d``,
             ``{half_life: 2d}``, ``{window: 7d, every: 7d}``.
+        level: Of the intervals; None: the plan's.
+        band: Of the intervals; None: the plan's.
     """
     if view in folder.views(gauge):
-        return folder.view(gauge, view)
+        return folder.view(gauge, view, level=level, band=band)
     from tidegauge.errors import InvalidParameter
     from tidegauge.plan.viewing import view_of
 
@@ -50,7 +93,8 @@ def opened_view(folder: PublicFolder, gauge: str, view: str) -> PublishedView:
         raise click.UsageError(
             f"{problem} Published views are {', '.join(folder.views(gauge))}."
         ) from None
-    return folder.view(gauge, found.decay, every=found.every).renamed(found.name)
+    opened = folder.view(gauge, found.decay, every=found.every, level=level, band=band)
+    return opened.renamed(found.name)
 
 
 def outside(public: Path, output: Path) -> None:

@@ -86,13 +86,23 @@ class PublicFolder:
             yield block
             step += block.steps
 
-    def view(self, gauge: str, view: str | Decay, *, every: int | None = None) -> PublishedView:
+    def view(
+        self,
+        gauge: str,
+        view: str | Decay,
+        *,
+        every: int | None = None,
+        level: float | None = None,
+        band: str | None = None,
+    ) -> PublishedView:
         """Return a view over all published steps, decoded from the measurement.
 
         Args:
             gauge: The gauge's name.
             view: The name of a published view, any decay, or a length such as ``"14d"``: a window.
             every: Read it at every so many steps only; default: as planned, or at each.
+            level: The coverage of the intervals; default: the plan's.
+            band: ``"pointwise"`` or ``"simultaneous"``; default: the plan's.
 
         Raises:
             InvalidParameter: No such gauge or view.
@@ -107,6 +117,7 @@ class PublicFolder:
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
         reading = Reading(planned.mechanism, (decay,))
         parts = [reading.decode(block.measured, block.steps)[0] for block in self.blocks(gauge)]
+        planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
         values = np.concatenate(parts) if parts else np.empty((0, len(planned.cells)))
         return PublishedView(Published(self.plan.clock, planned, name, decay, every), values)
 

@@ -241,7 +241,8 @@ class Publisher:
         table = view.table(first, values)
         if self._emit is not None:
             self._emit(table)
-        about = self._about | {"level": str(view.gauge.mechanism.level)}
+        mechanism = view.gauge.mechanism
+        about = self._about | {"level": str(mechanism.level), "band": mechanism.band}
         put(self._releases(view) / block_name(first), _parquet(table, about), named=False)
 
     def _put_measurement(self, gauge: str, block: Block) -> None:

@@ -32,5 +32,6 @@ def designed_for(plan: GaugePlan, decay: Decay) -> GaugePlan:
         horizon=plan.horizon,
         end=plan.end,
         level=plan.level,
+        band=plan.band,
     )
     return design(request)

@@ -90,6 +90,7 @@ class Published:
             pl.Series("lower", shown - half),
             pl.Series("upper", shown + half),
             pl.Series("level", np.full(rows, self.gauge.mechanism.level)),
+            _constant("band", self.gauge.mechanism.band, rows),
             pl.Series("complete", np.repeat(self.complete(numbers), cells)),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
         ]

@@ -88,6 +88,7 @@ def design(request: Request) -> GaugePlan:
         horizon=request.horizon,
         end=request.end,
         level=request.level,
+        band=request.band,
     )
 
 

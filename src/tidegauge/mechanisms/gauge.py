@@ -65,6 +65,8 @@ class Gauge:
         keep: Keep the measurement in memory (8 bytes a cell and step), so that ``view`` can
             decode views thought of later.
         level: Coverage of the intervals.
+        band: ``"pointwise"``: of each interval by itself; ``"simultaneous"``: of all intervals of
+            a view and cell at once (see :mod:`tidegauge.mechanisms.intervals`).
         importance: Views, by name, whose noise counts more or less than once when all are made
             as even, relative to their lower bounds, as can be: ``{"running": 2}``.
 
@@ -109,13 +111,14 @@ class Gauge:
         max_per_step: int | None = None,
         keep: bool = False,
         level: float = 0.95,
+        band: str = "pointwise",
         importance: Mapping[str, float] | None = None,
     ) -> None:
         request = request_of(
             views=views, unit=unit, epsilon=epsilon, delta=delta, guarantee=guarantee, cells=cells,
             horizon=horizon, end=end, neighboring_relation=neighboring_relation,
             max_change=max_change, max_cells=max_cells, max_per_step=max_per_step, level=level,
-            importance=importance,
+            band=band, importance=importance,
         )  # fmt: skip
         if not isinstance(keep, bool):
             raise InvalidParameter(

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.request import cells_of, level_of, steps_of, views_of
+from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
+from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
@@ -62,6 +63,7 @@ class GaugePlan:
         horizon: How many steps the accuracy is designed for; None: unknown.
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
+        band: Whether the level holds at each step alone or for a whole curve.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -76,6 +78,7 @@ class GaugePlan:
     horizon: int | None
     end: int | None
     level: float = 0.95
+    band: Band = "pointwise"
     _chunks: dict[tuple[str, Decay, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
@@ -129,11 +132,27 @@ class GaugePlan:
         return self._by_step("std", self.decay(view), steps)
 
     def half_width(self, view: str | Decay, steps: ArrayLike) -> Float64:
-        """Return half the width of the pointwise interval at each of ``steps``; shape (n,)."""
-        decay = self.decay(view)
-        if isinstance(self.law, RoundedGaussian):
-            return gaussian_half_width(self._by_step("std", decay, steps), self.level)
-        return self._by_step("half", decay, steps)
+        """Return half the width of the interval at each of ``steps``, in grains; shape (n,).
+
+        Pointwise or simultaneous, as :mod:`tidegauge.mechanisms.intervals` says.
+        """
+        return self._by_step("half", self.decay(view), steps)
+
+    def with_intervals(self, level: float | None = None, band: str | None = None) -> GaugePlan:
+        """Return this plan with other intervals; values, noise and cost are the same.
+
+        Args:
+            level: The coverage; None: as it was.
+            band: ``"pointwise"`` or ``"simultaneous"``; None: as it was.
+
+        Raises:
+            InvalidParameter: The level is out of range, or the band has another name.
+        """
+        return replace(
+            self,
+            level=self.level if level is None else level_of(level),
+            band=self.band if band is None else band_of(band),
+        )
 
     def _by_step(self, what: str, decay: Decay, steps: ArrayLike) -> Float64:
         """Look numbers up in chunks of steps, so that a live step costs no formula."""
@@ -164,19 +183,23 @@ class GaugePlan:
 
     def _chunk(self, what: str, decay: Decay, chunk: int) -> Float64:
         steps = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1)
+        std = np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         if what == "std":
-            return np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
-        std = self.strategy.variance_gain(decay, steps) ** 0.5
-        growing, found = bool((np.diff(std) >= 0).all()), dict[tuple[bytes, bytes], float]()
+            return std
+        tail = tails(self.level, self.band, steps, self.last_step)
+        if isinstance(self.law, RoundedGaussian):
+            return gaussian_half_width(std, tail)
+        growing, found = bool((np.diff(std) >= 0).all()), dict[tuple[bytes, bytes, float], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
-            # a sum of more draws spreads wider (Anderson): a slightly later step's width is safe
+            # a sum of more draws spreads wider (Anderson), and tails never grow: the width of a
+            # slightly later step is safe
             if not growing or used < 0 or std[i] < std[used] * _CLOSE:
                 weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
-                key = (weights.tobytes(), counts.tobytes())
+                key = (weights.tobytes(), counts.tobytes(), float(tail[i]))
                 if key not in found:
                     scale = float(self.law.scale)
-                    found[key] = laplace_half_width(scale, weights, counts, self.level)
+                    found[key] = laplace_half_width(scale, weights, counts, float(tail[i]))
                 used, width = i, found[key]
             result[i] = width
         return result
@@ -205,6 +228,7 @@ class GaugePlan:
             "end": self.end,
             "last step": self.last_step,
             "level of intervals": self.level,
+            "band": self.band,
         }
         return privacy_statement(
             self.guarantee,
@@ -229,10 +253,10 @@ class GaugePlan:
         """Return the whole plan as plain data: integers, text, fractions as ``"n/d"``."""
         views = [[name, plain(decay)] for name, decay in self.views]
         level = fraction_text(Fraction(repr(self.level)))
-        return {**self.describe(), "views": views, "level": level}
+        return {**self.describe(), "views": views, "level": level, "band": self.band}
 
     def describe(self) -> dict[str, Any]:
-        """Return everything but the published views and the level of their intervals."""
+        """Return everything but the published views and their intervals."""
         return {
             "version": VERSION,
             "cells": None if self.cells is None else list(self.cells),
@@ -278,6 +302,7 @@ class GaugePlan:
             horizon=reader.optional_integer("horizon"),
             end=reader.optional_integer("end"),
             level=level_of(reader.fraction("level")),
+            band=band_of(reader.text("band")),
         )
         reader.done()
         plan.verify()

@@ -62,8 +62,13 @@ class Release:
 
     @property
     def level(self) -> float:
-        """The chance that one interval covers the true value, over the noise alone."""
+        """The chance that intervals cover the true values, over the noise alone."""
         return self.plan.level
+
+    @property
+    def band(self) -> str:
+        """``"pointwise"``: the level is each interval's; ``"simultaneous"``: a whole curve's."""
+        return self.plan.band
 
     @property
     def noise_std(self) -> Array:
@@ -77,12 +82,12 @@ class Release:
 
     @property
     def lower(self) -> Array:
-        """Lower end of the pointwise interval; speaks of noise only, not of clamped totals."""
+        """Lower end of the interval; speaks of noise only, not of clamped totals."""
         return np.asarray(self.value - self.half_width)
 
     @property
     def upper(self) -> Array:
-        """Upper end of the pointwise interval; speaks of noise only, not of clamped totals."""
+        """Upper end of the interval; speaks of noise only, not of clamped totals."""
         return np.asarray(self.value + self.half_width)
 
     @property

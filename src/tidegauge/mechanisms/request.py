@@ -9,6 +9,7 @@ from typing import Any
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.intervals import Band, band_of, level_of
 from tidegauge.privacy.costs import Cost
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
@@ -37,6 +38,7 @@ class Request:
         horizon: Steps to design for; None: unknown.
         end: The last step, from 1; None: no end.
         level: Coverage of the intervals.
+        band: Whether the level holds at each step alone or for a whole curve.
         anticipate: Decays to design for as well, which are not published.
         share: The part of the guarantee that the gauge may spend, which also tells the kind of
             its noise; None: all of it, by noise of whichever kind is best.
@@ -53,6 +55,7 @@ class Request:
     horizon: int | None
     end: int | None
     level: float
+    band: Band = "pointwise"
     anticipate: tuple[Decay, ...] = ()
     share: Cost | None = None
     importance: tuple[tuple[str, float], ...] = ()
@@ -73,6 +76,7 @@ def request_of(
     max_cells: Any = 1,
     max_per_step: Any = None,
     level: Any = 0.95,
+    band: Any = "pointwise",
     importance: Any = None,
 ) -> Request:
     """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
@@ -106,6 +110,7 @@ def request_of(
         horizon=horizon,
         end=end,
         level=level_of(level),
+        band=band_of(band),
         importance=importance_of(importance, [name for name, _ in checked_views]),
     )
 
@@ -245,19 +250,3 @@ def steps_of(horizon: Any, end: Any) -> tuple[int | None, int | None]:
     why = "It is the number of steps that accuracy is designed for; leave it out if unknown."
     horizon = integer("horizon", horizon, low=1, high=_MOST_STEPS, why=why)
     return (horizon if end is None else min(horizon, end)), end
-
-
-def level_of(level: Any) -> float:
-    """Return the coverage of intervals, strictly between 0 and 1.
-
-    Raises:
-        InvalidParameter: It is not.
-    """
-    why = "It is the chance that an interval covers the true value. Write 0.95."
-    number = exact("level", level, above=0, below=1, why=why)
-    if not Fraction(1, 10**9) <= number <= 1 - Fraction(1, 10**9):
-        raise InvalidParameter(
-            f"Expected level in [1e-9, 1 - 1e-9], got level={shown(level)}. Further out, double "
-            f"precision cannot tell tails apart. {why}"
-        )
-    return float(number)

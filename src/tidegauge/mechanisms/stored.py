@@ -26,7 +26,7 @@ from tidegauge.strategies.identity import Identity
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
 
-VERSION = 1
+VERSION = 2
 """Of the stored form and of what the numbers mean; a reader refuses every other."""
 
 _MOST_DIGITS = 4000

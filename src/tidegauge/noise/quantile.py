@@ -13,7 +13,7 @@ bound makes smaller than 1e-7 of the tail, and to the terms that are left out.
 
 * **All weights of one size** (steps, windows and running sums from noise on each step or block):
   the law lives on a lattice, the kernel is Dirichlet's, and coverage moves in jumps. The least
-  half-width on the lattice is returned whose coverage is at least the level.
+  half-width on the lattice is returned whose coverage is at least the level, 1 - tail.
 * **Other weights**: the law may have jumps as well. S is smoothed by a bounded variable of
   half-width eta, and eta is added to the quantile: the coverage of the result is never below the
   level, whatever the jumps, and the result at most 2 eta too wide.
@@ -35,7 +35,8 @@ __all__ = ["gaussian_half_width", "laplace_half_width"]
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
-_TOLERANCE = 2e-6  # of the tail 1 - level, for each of: wrapped mass, terms left out
+_TOLERANCE = 2e-6  # of the tail, for each of: wrapped mass, terms left out
+_LEAST_TAIL = 1e-9
 _MOST_TERMS = 1 << 15
 _LATTICE_IN_SIGHT = 1_000_000  # beyond, a half-width is found to 1e-7 of itself
 _NEGLIGIBLE_VARIANCE = 1e-13
@@ -46,58 +47,63 @@ _SMOOTHED_TERMS = 3072
 _SMOOTH_SCALE = 30.0  # in lattice units; beyond, one lattice cell is a small smoothing
 
 
-def gaussian_half_width(std: Float64, level: float) -> Float64:
+def gaussian_half_width(std: Float64, tail: Float64 | float) -> Float64:
     r"""Return half the width of the central interval of Gaussian noise of each std.
 
     Exact for normal draws; for sums of draws rounded to a lattice up to the lattice.
 
     Args:
         std: Standard deviations of the noise, any shape.
-        level: Probability of the interval, above 0 and at most 1 - 1e-9.
+        tail: Probability of what lies outside, of the shape of ``std`` or one number; in (0, 1).
 
     Returns:
         The half-widths, in the unit of ``std`` and of its shape.
 
     Raises:
-        InvalidParameter: level is out of range.
+        InvalidParameter: A tail is out of range.
 
     Examples:
-        >>> gaussian_half_width(np.array([2.0]), 0.95).round(4)
+        >>> gaussian_half_width(np.array([2.0]), 0.05).round(4)
         array([3.9199])
     """
-    _check_level(level)
-    return std * NormalDist().inv_cdf((1 + level) / 2)
+    different, place = np.unique(tail, return_inverse=True)
+    for one in different:
+        _check_tail(float(one))
+    sizes = np.array([-NormalDist().inv_cdf(float(one) / 2) for one in different])
+    half: Float64 = std * sizes[place].reshape(np.shape(tail))
+    return half
 
 
-def laplace_half_width(scale: float, weights: Float64, counts: Int64, level: float) -> float:
+def laplace_half_width(scale: float, weights: Float64, counts: Int64, tail: float) -> float:
     """Return the half-width of the central interval of a weighted sum of discrete Laplace draws.
 
     Guarantee:
-        The coverage is at least the level, to 1e-5 of 1 - level. Weights of one size: the result
-        is the least lattice point that has it (beyond 1e6 points, to 1e-7 of itself). Other
-        weights: it is too large by at most one lattice cell of the largest weight if the scale is
-        at least 30, else by at most 2 % at a level of 0.9 or more.
+        What lies outside has a probability of at most the tail, to 1e-5 of it. Weights of one
+        size: the result is the least lattice point for which that is so (beyond 1e6 points, to
+        1e-7 of itself). Other weights: it is too large by at most one lattice cell of the largest
+        weight if the scale is at least 30, else by at most 2 % at a tail of 0.1 or less. Below a
+        tail of 1e-9, where double precision cannot tell, it is Chernoff's bound, which is larger.
 
     Args:
         scale: Scale t of one draw, P(k) proportional to exp(-abs(k) / t); in lattice units.
         weights: Weights w_j, shape (terms,); of either sign.
         counts: How many draws have this weight, shape (terms,).
-        level: Probability of the interval, above 0 and at most 1 - 1e-9.
+        tail: Probability of what lies outside, in (0, 1).
 
     Returns:
         The half-width in units of the weights; 0 if there is no noise.
 
     Raises:
-        InvalidParameter: level is out of range.
+        InvalidParameter: The tail is out of range.
 
     Cost:
         Time: 0.1 ms for one size, 0.2 to 1 ms for several, 3 ms for hundreds at a scale below 10.
 
     Examples:
-        >>> laplace_half_width(1.0, np.array([1.0]), np.array([1]), 0.95)
+        >>> laplace_half_width(1.0, np.array([1.0]), np.array([1]), 0.05)
         3.0
     """
-    _check_level(level)
+    _check_tail(tail)
     _check_sum(scale, weights, counts)
     (sizes, numbers), (small, several) = _merged(weights, counts)
     if not sizes.size:
@@ -105,22 +111,24 @@ def laplace_half_width(scale: float, weights: Float64, counts: Int64, level: flo
     # what was left out stays below this, but for a chance of 1e-5 of the tail
     spare = 0.0
     if small.size:
-        spare = float(small[0]) * _reach(scale, small / small[0], several, 1e-5 * (1 - level))
+        spare = float(small[0]) * _reach(scale, small / small[0], several, 1e-5 * tail)
     unit = float(sizes[0])
+    if sizes.size == 1 and numbers[0] == 1:
+        return unit * _one_draw(scale, tail) + spare
+    if tail < _LEAST_TAIL:
+        return unit * _reach(scale, sizes / unit, numbers, tail) + spare
     if sizes.size == 1:
-        if numbers[0] == 1:
-            return unit * _one_draw(scale, level) + spare
-        return unit * _on_lattice(scale, int(numbers[0]), level) + spare
-    smooth, eta = _smoothed(scale, sizes / unit, numbers, level)
+        return unit * _on_lattice(scale, int(numbers[0]), tail) + spare
+    smooth, eta = _smoothed(scale, sizes / unit, numbers, tail)
     return unit * (smooth + eta) + spare
 
 
-def _check_level(level: float) -> None:
-    """Refuse a level that no interval has, or that double precision cannot resolve."""
-    if not 0 < level <= 1 - 1e-9:
+def _check_tail(tail: float) -> None:
+    """Refuse a tail that no interval has."""
+    if not 0 < tail < 1:
         raise InvalidParameter(
-            f"Expected level in (0, 1 - 1e-9], got level={level}. An interval of probability 0 is "
-            "a point, one of probability 1 has no end. Choose 0.95."
+            f"Expected a tail in (0, 1), got {tail}. An interval that misses always is a point, "
+            "one that never misses has no end. Choose 0.05."
         )
 
 
@@ -161,10 +169,10 @@ def _merged(
     return (sizes, numbers), rest
 
 
-def _one_draw(scale: float, level: float) -> float:
-    """The least m with P(|X| <= m) = 1 - 2 p^(m+1) / (1 + p) >= level, in closed form."""
+def _one_draw(scale: float, tail: float) -> float:
+    """The least m with P(|X| > m) = 2 p^(m+1) / (1 + p) <= tail, in closed form."""
     p = math.exp(-1 / scale)
-    least = math.log((1 - level) * (1 + p) / 2) * -scale - 1
+    least = math.log(tail * (1 + p) / 2) * -scale - 1
     return float(max(0, math.ceil(least - 1e-9 * (1 + abs(least)))))
 
 
@@ -189,10 +197,10 @@ def _reach(scale: float, sizes: Float64, numbers: Float64, tail: float) -> float
     return float(np.min((log_mgf + math.log(2 / tail)) / tilts))
 
 
-def _on_lattice(scale: float, number: int, level: float) -> float:
+def _on_lattice(scale: float, number: int, tail: float) -> float:
     """The quantile of a sum of ``number`` equal terms, an integer."""
     one, many = np.ones(1), np.array([float(number)])
-    tail = 1 - level
+    level = 1 - tail
     circle = 2 * math.ceil(_reach(scale, one, many, _TOLERANCE * tail)) + 1
     top = math.expm1(-math.log(_TOLERANCE * tail) / number)  # where the terms are negligible
     c = _variance(scale)
@@ -214,9 +222,8 @@ def _on_lattice(scale: float, number: int, level: float) -> float:
     return float(q)
 
 
-def _smoothed(scale: float, sizes: Float64, numbers: Float64, level: float) -> tuple[float, float]:
+def _smoothed(scale: float, sizes: Float64, numbers: Float64, tail: float) -> tuple[float, float]:
     """The quantile of a sum of terms of several sizes (largest 1), smoothed; and by how much."""
-    tail = 1 - level
     half = 0.5 * (
         _reach(scale, sizes, numbers, _TOLERANCE * tail) + _reach(scale, sizes, numbers, tail)
     )
@@ -239,7 +246,7 @@ def _smoothed(scale: float, sizes: Float64, numbers: Float64, level: float) -> t
         return q / half + float(np.dot(weight, np.sin(q * u)))
 
     std = math.sqrt(_variance(scale) * float(np.dot(sizes**2, numbers)))
-    return _root(coverage, std, half, level), eta
+    return _root(coverage, std, half, 1 - tail), eta
 
 
 def _terms_below_revival(

@@ -222,6 +222,8 @@ class Agreement:
             anticipate=tuple(self._anticipated(path, read)),
             budget_weight=weight,
             max_per_step=most,
+            level=read.level,
+            band=read.band,
         )
 
     def _try(self, path: Path_, check: Callable[[], object], *, key: bool = False) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from tidegauge.mechanisms.intervals import Band
 from tidegauge.plan.form import View
 from tidegauge.plan.parts import Clock, IdUnit, TimeColumn
 from tidegauge.plan.problems import Problem
@@ -36,6 +37,8 @@ class GaugeConfig:
     anticipate: tuple[View, ...]
     budget_weight: Fraction
     max_per_step: int
+    level: float
+    band: Band
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ RESERVED = frozenset(
         "lower",
         "upper",
         "level",
+        "band",
         "complete",
         "reason",
     ]

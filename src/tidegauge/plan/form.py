@@ -24,6 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from tidegauge.errors import TidegaugeError
+from tidegauge.mechanisms.intervals import BANDS, Band, level_of
 from tidegauge.plan import fields
 from tidegauge.plan.document import Scalar
 from tidegauge.plan.where import PredicateError, checked
@@ -103,6 +104,10 @@ def _truth(value: Any) -> bool:
     if isinstance(value, Scalar) and not value.quoted and value in ("true", "false"):
         return value == "true"
     raise refusal(f"Expected true or false, got {fields.seen(value)}. Write one of them.")
+
+
+def _level(value: Any) -> float:
+    return level_of(fields.amount(value))
 
 
 def _predicate(value: Any) -> str:
@@ -327,6 +332,10 @@ class GaugeForm(_Strict):
         default_factory=list, description="Views that accuracy is designed for, not published"
     )
     budget_weight: Number = Fraction(1)
+    level: Annotated[float, _scalar(_level, float)] = Field(0.95, description="Of the intervals")
+    band: Annotated[Band, PlainValidator(_choice(*BANDS), json_schema_input_type=Band)] = Field(
+        "pointwise", description="Whether the level holds at each step alone, or for all at once"
+    )
     max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
 
 

@@ -89,14 +89,15 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """``"sha256:..."`` of everything but the published views, ``about`` and ``versions``.
+        """``"sha256:..."`` of everything but what is published of it, ``about`` and ``versions``.
 
         A store is bound to it: what has it in common measures the same, with the same noise.
         """
         data = _plan_data(self)
         for gauge in data["gauges"]:
             del gauge["views"], gauge["every"], gauge["anticipate"]
-            del gauge["mechanism"]["views"], gauge["mechanism"]["level"]
+            for name in ("views", "level", "band"):
+                del gauge["mechanism"][name]
         del data["about"], data["versions"]
         return digest(canonical_bytes(data))
 
@@ -116,7 +117,7 @@ class Plan:
         return digest(canonical_bytes(data))
 
     def reading(self, other: Plan) -> Plan:
-        """Return this plan with the published views, and the words, of another.
+        """Return this plan with the published views, the intervals and the words of another.
 
         That is how an accepted plan is read in ways that were thought of later: strategies,
         noise and cost are this plan's.
@@ -135,7 +136,12 @@ class Plan:
                 mine,
                 views=theirs.views,
                 every=theirs.every,
-                mechanism=replace(mine.mechanism, views=theirs.views),
+                mechanism=replace(
+                    mine.mechanism,
+                    views=theirs.views,
+                    level=theirs.mechanism.level,
+                    band=theirs.mechanism.band,
+                ),
             )
             for mine, theirs in zip(self.gauges, other.gauges, strict=True)
         )

@@ -24,8 +24,6 @@ from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
 
 __all__ = ["plan_of"]
 
-_LEVEL = 0.95
-
 
 def plan_of(config: Config) -> Plan:
     """Return the plan of a config: the least noise, relative to what any factorization could reach.
@@ -92,7 +90,8 @@ def _request(config: Config, gauge: GaugeConfig, cost: Cost) -> Request:
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,
         end=config.clock.end,
-        level=_LEVEL,
+        level=gauge.level,
+        band=gauge.band,
         anticipate=tuple(view.decay for view in gauge.anticipate),
         share=cost,
     )

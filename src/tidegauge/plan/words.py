@@ -43,8 +43,9 @@ def described(plan: Plan) -> dict[str, Any]:
     """Return what ``tidegauge plan`` tells, as plain data.
 
     Numbers are in the units of each gauge; steps count from 1. ``half_width`` is half of the
-    pointwise interval at ``level``, of noise alone. ``ratio`` compares the noise of the worst step
-    with the least that any factorization mechanism could have at equal privacy.
+    interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone. ``ratio``
+    compares the noise of the worst step with the least that any factorization mechanism could
+    have at equal privacy.
 
     Cost: no data; 0.1 to 1 s.
     """
@@ -76,6 +77,7 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "measures": mechanism.measures,
         "noise": mechanism.noise,
         "level": mechanism.level,
+        "band": mechanism.band,
         "max_per_step": float(mechanism.max_per_step * gauge.round_to),
         "views": [_view(plan, gauge, name, decay) for name, decay in gauge.views],
     }

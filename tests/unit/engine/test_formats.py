@@ -26,7 +26,7 @@ PLAN = stand.plan_of(end=30)
 GAUGE = PLAN.gauges[0]
 COLUMNS = [
     "gauge", "view", "kind", "step", "step_start", "step_end", "value", "noise_std", "lower",
-    "upper", "level", "complete", "reason",
+    "upper", "level", "band", "complete", "reason",
 ]  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_the_columns_of_a_release():
     std, half = (float(x) for x in (first["noise_std"], first["upper"] - first["value"]))
     assert {
         "gauge": "flights", "view": "day", "kind": "B6", "step": 25, "value": 5.0, "level": 0.95,
+        "band": "pointwise",
         "complete": True, "reason": None, "lower": 5.0 - half, "upper": 5.0 + half,
         "noise_std": std, "step_start": stand.datetime(2013, 1, 2, 0),
         "step_end": stand.datetime(2013, 1, 2, 1),
@@ -89,7 +90,7 @@ def test_a_line_of_text():
     assert {
         "gauge": "flights", "view": "step", "kind": "AA", "step": 1,
         "step_start": "2013-01-01T00:00:00Z", "step_end": "2013-01-01T01:00:00Z", "value": 1.5,
-        "level": 0.95, "complete": True, "reason": None,
+        "level": 0.95, "band": "pointwise", "complete": True, "reason": None,
     } == line  # fmt: skip
     assert all(isinstance(number, float) for number in std)
 

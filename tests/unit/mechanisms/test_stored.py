@@ -162,7 +162,7 @@ def test_a_cost_beyond_the_guarantee_is_refused():
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("version",), 2, "version 2"),
+        (("version",), 3, "version 3"),
         (("strategy", "is"), "Magic", "Magic"),
         (("strategy", "extra"), 1, "known fields only"),
         (("law", "is"), "DiscreteLaplace", "Expected noise of the kind that is charged"),

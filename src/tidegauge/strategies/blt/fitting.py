@@ -104,9 +104,12 @@ def fit(
         InvalidParameter: No view, something that is not a decay, or a parameter out of range.
 
     Examples:
+        >>> from tidegauge.strategies.decay import Exponential
         >>> result = fit([Exponential(half_life=24)])
         >>> len(result.gaps), round(result.worst, 3)
         (2, 1.001)
+        >>> fit([Window(24)]).comb
+        (Fraction(13, 32), 24)
 
     References:
         Cost: 10 ms to 1 s for up to five views, plus half a second once for importing scipy; no

@@ -154,7 +154,7 @@ def test_canonical_bytes_hold_no_float(plans, name):
     json.loads(plans[name].canonical(), parse_float=refuse, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("name", ["flights", "baskets", "records"])
+@pytest.mark.parametrize("name", ["flights", "baskets", "combed", "records"])
 def test_an_accepted_plan_is_read_as_it_was_written(name):
     stored = (GOLDEN / f"{name}.plan.json").read_bytes()
     plan = Plan.from_bytes(stored)

@@ -68,7 +68,13 @@ CSV_CASES = {
     "comment sign": (b"#a,b,c\n", [("#a", "b", "c")]),
     "header again": (HEADER, [("time", "carrier", "v")]),
     "half-written": (b"a,b,c\nd,e,f", [("a", "b", "c"), None]),
-    "half-written blank": (b"a,b,c\n\r", [("a", "b", "c")]),
+    "half-written blank": (b"a,b,c\n\r", [("a", "b", "c"), None]),
+    "byte order mark": (b"\xef\xbb\xbfa,b,c\n", [("\ufeffa", "b", "c")]),
+    "three carriage returns": (b"a,b,c\r\r\r\n", [("a", "b", "c")]),
+    "what compression looks like": (
+        b"x^,x\x01,c\nx\x01,b,c\n",
+        [("x^", "x\x01", "c"), ("x\x01", "b", "c")],
+    ),
     "long line": (b"x" * (lines.LONGEST + 1) + b",b,c\n", [None]),
     "longest line": (
         b"x" * (lines.LONGEST - 4) + b",b,c\n",
@@ -150,6 +156,10 @@ JSON_CASES = {
     "leading zero": (b'{"v":01}\n', [None]),
     "long line": (b'{"time":"' + b"x" * lines.LONGEST + b'"}\n', [None]),
     "empty text": (b'{"time":""}\n', [("", None, None)]),
+    "byte order mark": (b'\xef\xbb\xbf{"time":"\xef\xbb\xbf"}\n', [("\ufeff", None, None)]),
+    "byte order marks": (b'\xef\xbb\xbf\xef\xbb\xbf{"time":"a"}\n', [("a", None, None)]),
+    "byte order mark inside": (b'{\xef\xbb\xbf"time":"a"}\n', [None]),
+    "carriage return at the end": (b'{"time":"a"}\n\r', [("a", None, None), None]),
 }  # fmt: skip
 
 
@@ -170,6 +180,7 @@ def test_json_records_stand_alone(tmp_path, name):
 
 PIECES = st.sampled_from(
     [b"a", b",", b'"', b'""', b"\n", b"\r\n", b"\r", b" ", b"\xff", b"\x00", "é".encode(), b"5",
+     b"\xef\xbb\xbf", b"x^", b"x\x01", b"\x1f\x8b",
      b'{"a":1}', b'{"b":"x","a":', b"}", b"[", b"NaN", b"\\ud800", b"a,b,c\n", b'"x","y",""\n']
 )  # fmt: skip
 

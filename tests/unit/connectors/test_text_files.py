@@ -70,6 +70,10 @@ CSV_CASES = {
     "half-written": (b"a,b,c\nd,e,f", [("a", "b", "c"), None]),
     "half-written blank": (b"a,b,c\n\r", [("a", "b", "c"), None]),
     "byte order mark": (b"\xef\xbb\xbfa,b,c\n", [("\ufeffa", "b", "c")]),
+    "carriage returns at the ends of fields": (
+        b'a\r,\r,"c\r"\na\r\r,b,"c"\n',
+        [("a", None, "c\r"), ("a\r", "b", "c")],
+    ),
     "three carriage returns": (b"a,b,c\r\r\r\n", [("a", "b", "c")]),
     "what compression looks like": (
         b"x^,x\x01,c\nx\x01,b,c\n",

@@ -2,11 +2,10 @@ r"""CSV: the first line that is not empty names the columns; each later record i
 
 Fields are separated by commas. A field is quoted if its first and last character is a double quote;
 between them a double quote is written twice. A record whose quotes stand otherwise, or that has not
-as many fields as the header, is unreadable. Empty fields, quoted or not, are null. Of a field that
-is not quoted one ``\r`` at its end is left out. A quote never
-swallows the lines behind it, unless the file is declared to have newlines between quotes
-(``multiline``); then one unbalanced quote changes how the records behind it are read, and the
-guarantee rests on there being none.
+as many fields as the header, is unreadable. Empty fields, quoted or not, are null; one ``\r`` at
+the end of a field that is not quoted is left out. A quote never swallows the lines behind it,
+unless the file is declared to have newlines between quotes (``multiline``); then one unbalanced
+quote changes how the records behind it are read, and the guarantee rests on there being none.
 
 polars parses blocks of records that are already known to be well formed; if it fails or finds
 another number of rows, the block is halved until the record in question stands alone. It judges a

@@ -1,4 +1,4 @@
-"""A record means the same wherever it stands: first, in between or last, of a file or of a block."""
+"""A record means the same wherever it stands: first, in between or last, in a file or a block."""
 
 import gzip
 import io
@@ -14,8 +14,9 @@ from tidegauge.engine.source import UNREADABLE
 COLUMNS = ("a", "b")
 MARK = b"\xef\xbb\xbf"
 BEGINNINGS = [
-    b"", b"a", MARK, MARK * 2, b"x^", b"x\x01", b"x\xc2\x9c", b"\x1f\xc2\x8b", b"(\xc2\xb5/\xc3\xbd",
-    b'"', b'"x^', b"#", b" ", b"\t", b"\r", b"\x00", b"BZh9", b"PK\x03\x04", b"PAR1", b"0,1", b"\xff",
+    b"", b"a", MARK, MARK * 2, b"x^", b"x\x01", b"x\xc2\x9c", b"\x1f\xc2\x8b", b'"', b'"x^', b"#",
+    b" ", b"\t", b"\r", b"\x00", b"BZh9", b"PK\x03\x04", b"PAR1", b"(\xc2\xb5/\xc3\xbd", b"0,1",
+    b"\xff",
 ]  # fmt: skip
 CSV = [begin + b",1" for begin in BEGINNINGS] + [
     b'"' + begin.replace(b'"', b'""') + b'","2"' for begin in BEGINNINGS

@@ -249,12 +249,26 @@ def test_a_damaged_compressed_file_is_an_unavailable_source(tmp_path):
         ("a.csv.gz", whole[:-20]), ("b.csv.gz", GOOD), ("f.csv.xz", GOOD),
         ("g.csv.xz", lzma.compress(GOOD * 9)[:-9]), ("h.csv.bz2", GOOD),
         ("i.csv.bz2", bz2.compress(GOOD * 9)[:-9]), ("c.csv.gz", whole[:30] + b"x" * 30),
-        ("d.csv.zst", zst[:-8]), ("e.csv.zst", GOOD),
+        ("d.csv.zst", zst[:-8]), ("e.csv.zst", HEADER + GOOD), ("j.csv.zst", whole),
+        ("k.csv.zst", zst[:3]), ("l.csv.zst", b"\n" + HEADER + GOOD),
     ]:  # fmt: skip
         source = written(tmp_path, name, data)
-        with pytest.raises(SourceUnavailable, match=name) as caught:
+        with pytest.raises(SourceUnavailable, match=f"{name}, which is away or damaged") as caught:
             rows_of(source, ("v",))
         assert "UA" not in str(caught.value)
+
+
+def test_a_skippable_frame_before_a_zst_file_is_named(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    packed = pa.compress(HEADER + GOOD, "zstd", asbytes=True)
+    for first in (0x50, 0x5F):
+        skippable = bytes([first]) + b"\x2a\x4d\x18\x04\0\0\0abcd"
+        source = written(tmp_path, "a.csv.zst", skippable + packed)
+        with pytest.raises(SourceUnavailable, match="got a skippable frame"):
+            rows_of(source, ("v",))
+    assert [{"v": "5"}] * 2 == rows_of(
+        written(tmp_path, "b.csv.zst", packed + pa.compress(GOOD, "zstd", asbytes=True)), ("v",)
+    )
 
 
 def test_newlines_between_quotes_belong_to_a_field_only_if_declared(tmp_path):

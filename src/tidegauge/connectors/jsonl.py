@@ -88,7 +88,8 @@ def _frames(block: Block, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
 def _texts(block: Block, taken: NDArray[np.int64]) -> list[str]:
     """Return the text of some records, without byte order marks before it."""
     texts = _decoded(block, taken)
-    return [text.lstrip(_MARK) for text in texts] if MARK in block.data else texts
+    marked = not block.data.isascii() and MARK in block.data
+    return [text.lstrip(_MARK) for text in texts] if marked else texts
 
 
 def _decoded(block: Block, taken: NDArray[np.int64]) -> list[str]:

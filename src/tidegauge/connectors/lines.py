@@ -227,10 +227,12 @@ def _ends(data: bytes, quotes: bool, *, odd: bool = False) -> NDArray[np.int64]:
 
 
 def _block(raw: bytes, quotes: bool) -> Block:
-    data = raw.replace(b"\r\n", b"\n") if b"\r\n" in raw else raw
-    more = b"\r\n" in data
-    if more:
-        data = _RETURNS.sub(b"\n", data)
+    data, more = raw, False
+    if b"\r\n" in raw:
+        data = raw.replace(b"\r\n", b"\n")
+        more = b"\r\n" in data
+        if more:
+            data = _RETURNS.sub(b"\n", data)
     ends = _ends_of_all(data, quotes)
     starts = np.concatenate([[0], ends[:-1] + 1])
     sizes = ends - starts

@@ -111,6 +111,20 @@ def test_a_second_release_is_accepted_once_and_then_goes_on(place):
     assert 30 == PublicFolder(place.public).view("flights", "step").value.shape[0]
 
 
+def test_a_release_that_was_charged_and_not_yet_begun_is_not_charged_again(place, monkeypatch):
+    with monkeypatch.context() as patched:
+
+        def killed(*_):
+            raise SystemExit
+
+        patched.setattr(Publisher, "prepare", killed)
+        with pytest.raises(SystemExit):
+            place.run(PLAN, ROWS, accept_second_release=True)
+    before = place.numbers()
+    assert (30, 2) == (place.run(PLAN, ROWS).last, place.run(PLAN, ROWS).releases)
+    assert {f"superseded/1/{name}" for name in before} <= set(place.files())
+
+
 def test_a_lost_store_starts_again_at_its_own_cost(place):
     before = place.numbers()
     shutil.rmtree(place.root / "private")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +12,9 @@ from urllib.parse import quote
 
 from tidegauge.errors import WriteFailed
 
-__all__ = ["folder", "private_folder", "put", "put_by", "safe_name", "writing"]
+__all__ = ["folder", "private_folder", "put", "put_by", "put_new", "safe_name", "sweep", "writing"]
 
-_PART = ".part"  # ends the name of a file that is being written; nobody reads such files
+_OURS, _PART = ".tidegauge-", ".part"  # around the name of a file that is being written
 
 
 def put(path: Path, data: bytes, *, mode: int = 0o644, named: bool = True) -> None:
@@ -28,12 +30,15 @@ def put(path: Path, data: bytes, *, mode: int = 0o644, named: bool = True) -> No
     Raises:
         WriteFailed: It could not be written; what was there is still there.
     """
+    _put(path, _writer(data), mode=mode, named=named)
 
-    def write(handle: int, _: Path) -> None:
-        with os.fdopen(handle, "wb", closefd=False) as file:
-            file.write(data)
 
-    _put(path, write, mode=mode, named=named)
+def put_new(path: Path, data: bytes) -> bool:
+    """Like :func:`put`, but only where no file is yet; return whether that was so.
+
+    Of two processes that try at once one succeeds. Needs a file system with hard links.
+    """
+    return _put(path, _writer(data), mode=0o644, named=True, place=_placed_anew)
 
 
 def put_by(
@@ -50,25 +55,72 @@ def put_by(
     _put(path, lambda _, part: write(part), mode=mode, named=named)
 
 
-def _put(path: Path, write: Callable[[int, Path], object], *, mode: int, named: bool) -> None:
-    part = path.with_name(path.name + _PART)
+def sweep(path: Path, name: str | None = None) -> None:
+    """Remove from a folder what killed processes left of files that they were writing.
+
+    Args:
+        path: The folder.
+        name: Of the one file that is meant; None: all, where nobody else writes to the folder.
+    """
     with writing(path):
+        for part in path.glob(f"{_OURS if name is None else _prefix(name)}*{_PART}"):
+            part.unlink(missing_ok=True)
+
+
+def _prefix(name: str) -> str:
+    """Begins the temporary names of one file; names may be as long as the system allows."""
+    return f"{_OURS}{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}-"
+
+
+def _writer(data: bytes) -> Callable[[int, Path], None]:
+    def write(handle: int, _: Path) -> None:
+        with os.fdopen(handle, "wb", closefd=False) as file:
+            file.write(data)
+
+    return write
+
+
+def _placed(part: Path, path: Path) -> bool:
+    os.replace(part, path)
+    return True
+
+
+def _placed_anew(part: Path, path: Path) -> bool:
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(part)
+    return True
+
+
+def _put(
+    path: Path,
+    write: Callable[[int, Path], object],
+    *,
+    mode: int,
+    named: bool,
+    place: Callable[[Path, Path], bool] = _placed,
+) -> bool:
+    with writing(path):
+        # a new name, so that nobody's file is in the way, and for its owner alone until it is done
+        handle, name = tempfile.mkstemp(_PART, _prefix(path.name), path.parent)
+        part = Path(name)
         try:
-            part.unlink(missing_ok=True)  # what lies there may be a link to another file
-            # made with its final rights before anything is in it
-            handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, mode)
             try:
                 os.fchmod(handle, mode)
                 write(handle, part)
             finally:
                 os.close(handle)
             _sync(part)
-            os.replace(part, path)
+            placed = place(part, path)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
         if named:
             _sync(path.parent)
+    return placed
 
 
 def folder(path: Path, *, mode: int = 0o755) -> Path:

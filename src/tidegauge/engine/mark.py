@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from tidegauge.engine.files import private_folder, put
+from tidegauge.engine.files import private_folder, put, sweep
 from tidegauge.engine.store import Spend
 from tidegauge.errors import StoreBehind
 from tidegauge.plan.settings import default_mark
@@ -65,6 +65,10 @@ class MarkFile:
             path = default_mark(self._store_path)
         self.path = path.resolve()
         private_folder(self.path.parent)
+
+    def sweep(self) -> None:
+        """Remove what killed runs left beside the mark; for whoever holds its store."""
+        sweep(self.path.parent, self.path.name)
 
     @property
     def warning(self) -> str | None:

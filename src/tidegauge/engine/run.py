@@ -144,6 +144,7 @@ def run(
         mark_file = MarkFile(
             None if settings.mark is None else settings.path(settings.mark), store.path
         )
+        mark_file.sweep()
         sinks = Sinks(settings)
         publisher = Publisher(
             settings.path(settings.public),
@@ -273,11 +274,11 @@ def _opened(
     spends = store.spends()
     try:
         mark_file.check(marks, store.name, store.step, spends)
-        publisher.check(store.step, spends)
+        publisher.claim.check(store.step, spends)
     except StoreBehind:
         if not accept:
             raise
-        seen = [*(spend for mark in marks for spend in mark.spends), *publisher.spends()]
+        seen = [*(spend for mark in marks for spend in mark.spends), *publisher.claim.spends()]
         charged = {spend.id for spend in spends}
         forgotten = {spend.id: spend for spend in seen if spend.id not in charged}
         store.charge([*forgotten.values(), spend_of(plan, store.name, store.step, day)])

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from tidegauge.engine.files import folder, put_by, safe_name
+from tidegauge.engine.files import folder, put_by, safe_name, sweep
 from tidegauge.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Sinks:
             WriteFailed: The disk does not take it.
         """
         for path, sink in self._files:
-            folder(path.parent)
+            sweep(folder(path.parent), path.name)
             frame = _all_releases(public, plan, sink.views)
             if frame is not None:
                 put_by(path, partial(_write, frame, sink.kind))

@@ -209,3 +209,16 @@ def contents(folder):
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
+
+
+def test_69_a_run_that_meets_a_damaged_file_of_its_own_says_how_it_is_mended(shop):
+    assert 0 == run(shop)[0]
+    path = shop / "public" / "measurements" / "visits" / "000000000001.parquet"
+    before = path.read_bytes()
+    path.write_bytes(b"damaged")
+    code, _, err = run(shop)
+    assert 69 == code
+    assert "Remove that file and run again" in err
+    path.unlink()
+    assert 0 == run(shop)[0]
+    assert before == path.read_bytes()

@@ -234,6 +234,15 @@ def test_levels_that_no_interval_has_are_refused(published, level):
     assert "level" in err
 
 
+@pytest.mark.parametrize(
+    "view", ["{polynomial: 1e400}", "{half_life: 1e999}", "{factor: 1e301}", "{window: 1e400}"]
+)
+def test_a_view_beyond_all_numbers_is_a_wrong_use(published, view):
+    code, out, err = tidegauge("export", "public", "--view", view, cwd=published)
+    assert (2, "") == (code, out)
+    assert "Expected" in err
+
+
 @pytest.mark.parametrize("command", [["export", "--view", "running"], ["plot"]])
 @pytest.mark.parametrize("name", ["visits.tidegauge", "visits.csv", "visits.yaml", "visits.mark"])
 def test_nothing_that_is_there_is_written_over_unasked(published, tmp_path, command, name):

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.stored import Reader
 from tidegauge.plan.places import Place, matches, place_of
 
 __all__ = ["Conflict", "Settings", "Sink", "default_folder", "default_mark"]
 
+_KINDS = ("parquet", "jsonl", "csv")
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a store
 _RELEASES = Path("releases", "gauge", "view", "000000000001.parquet")  # shape of what is published
 
@@ -209,7 +211,7 @@ class Settings:
         reader = Reader(data, "settings")
         settings = Settings(
             base=str(base),
-            sources=tuple(str(source) for source in reader.items("sources")),
+            sources=_texts(reader.items("sources")),
             store=reader.text("store"),
             public=reader.text("public"),
             mark=reader.optional_text("mark"),
@@ -251,6 +253,21 @@ def _clashes(named: list[_Named]) -> list[Conflict]:
 
 
 def _sink(reader: Reader) -> Sink:
-    kind, path, views = reader.text("kind"), reader.text("path"), reader.take("views")
+    kind, path = reader.text("kind"), reader.text("path")
+    views = reader.optional_items("views")
     reader.done()
-    return Sink(kind, path, None if views is None else tuple(str(view) for view in views))
+    if kind not in _KINDS:
+        raise InvalidParameter(
+            f"Expected a sink of {', '.join(_KINDS)}, got {shown(kind)}. Nothing else is written. "
+            "Use the plan file as it was written."
+        )
+    return Sink(kind, path, None if views is None else _texts(views))
+
+
+def _texts(items: tuple[Any, ...]) -> tuple[str, ...]:
+    if not all(isinstance(item, str) for item in items):
+        raise InvalidParameter(
+            "Expected texts in a list of the settings, got something else. No file and no view is "
+            "named so. Use the plan file as it was written."
+        )
+    return items

@@ -80,6 +80,10 @@ WRONG = {
     "source in public": ({"sources": ["public/a.csv"]}, "a source"),
     "sources reach into public": ({"sources": ["**/*.parquet"]}, "a source"),
     "zero byte": ({"store": "s\0"}, "paths"),
+    "views of a number": ({"sinks": [{"kind": "csv", "path": "a", "views": 1}]}, "a sink.views"),
+    "views of numbers": ({"sinks": [{"kind": "csv", "path": "a", "views": [1]}]}, "texts"),
+    "sink of another kind": ({"sinks": [{"kind": "xls", "path": "a", "views": None}]}, "a sink of"),
+    "sources of numbers": ({"sources": [1]}, "texts"),
 }
 
 

@@ -84,8 +84,14 @@ def test_a_lost_store_is_refused(place):
 def test_a_damaged_mark_is_refused(place):
     text = place.mark.read_text()
     place.mark.write_text(text.replace('"step": 20', '"step": 10'))
-    with pytest.raises(StoreBehind, match="Expected a mark"):
+    with pytest.raises(StoreBehind, match="Expected a mark") as caught:
         place.run(PLAN, ROWS)
+    assert "remove" not in str(caught.value)  # a step-0 copy would then begin anew, unseen
+    settings = replace(place.settings, mark="marks/new.mark")
+    with pytest.raises(StoreBehind):
+        running.run(PLAN, stand.Rows(ROWS), settings)
+    rows = stand.Rows(ROWS)
+    assert 2 == running.run(PLAN, rows, settings, accept_second_release=True).releases
 
 
 def test_a_second_release_is_charged_in_full_and_draws_everything_anew(place):

@@ -204,7 +204,9 @@ def _read(path: Path) -> Mark | None:
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreBehind(
             f"Expected a mark at {path}, got something else. How far the store has published is "
-            f"not known. Bring the mark back, or remove the file. {_WAYS}"
+            "not known, nor what was charged. Bring the mark back as it was. If it is lost, name "
+            "another file as `mark:` and accept a second release (--accept-second-release): it is "
+            "charged to the ledger in full, once more."
         ) from None
 
 

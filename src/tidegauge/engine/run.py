@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegauge.engine.contributions import check_types
 from tidegauge.engine.documents import spend_of
 from tidegauge.engine.interruptions import Interruptions
 from tidegauge.engine.mark import Mark, MarkFile
 from tidegauge.engine.publisher import Publisher
+from tidegauge.engine.schema import damaged
 from tidegauge.engine.sinks import Sinks
 from tidegauge.engine.source import Source
 from tidegauge.engine.store import Store
@@ -156,7 +157,7 @@ def run(
         publisher.prepare(mark.spends)
         published = publisher.resume(store)
         first = store.step
-        if last is None or first < last:
+        if first != plan.clock.end and (last is None or first < last):
             work = _Work(plan, store, mark_file, mark, publisher, interruptions, progress)
             published += work.measure(source, last)
         sinks.finish(publisher.path, plan)
@@ -190,8 +191,7 @@ class _Work:
             source,
             first,
             last,
-            unit_key=store.unit_key,
-            unit_state=store.bounding(),
+            **self._unit(),
         )
         meters = self._meters()
         clamped = store.counters().get("clamped", 0)
@@ -232,14 +232,21 @@ class _Work:
         committed = {gauge.name: self.store.block(gauge.name, start) for gauge in self.plan.gauges}
         self.publisher.publish(start, steps, committed)
 
+    def _unit(self) -> dict[str, Any]:
+        """The key of ids and what they have used up: without either, the bound would begin anew."""
+        store = self.store
+        if self.plan.unit is None:
+            return {}
+        key, used = store.unit_key, store.bounding()
+        if not key or (store.step and used is None):
+            raise damaged(store.path)
+        return {"unit_key": key, "unit_state": used}
+
     def _meters(self) -> dict[str, Meter]:
         """One meter a gauge, each under a key of its own, at the committed step."""
         states, step = self.store.states(), self.store.step
         if step and set(states) != {gauge.name for gauge in self.plan.gauges}:
-            raise StoreBehind(
-                f"Expected the private state of every gauge in {self.store.path}, got less. The "
-                "store is damaged. Bring back an undamaged copy that is not older."
-            )
+            raise damaged(self.store.path)
         return {
             gauge.name: Meter(gauge.mechanism, state=states.get(gauge.name), step=step)
             for gauge in self.plan.gauges

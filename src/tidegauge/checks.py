@@ -25,7 +25,7 @@ def shown(value: object) -> str:
         "'1'"
     """
     try:
-        text = repr(value)
+        text = str(value) if isinstance(value, Fraction) else repr(value)
     except ValueError:  # Python refuses to write integers of thousands of digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

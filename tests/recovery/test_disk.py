@@ -211,3 +211,17 @@ def test_private_state_is_erased_with_the_last_step(place):
         assert ({}, None, b"") == (one.states(), one.bounding(), one.unit_key)
     for path in place.store.parent.iterdir():
         assert key not in path.read_bytes()
+
+
+def test_a_full_disk_under_a_sink_is_told_as_such(place, monkeypatch):
+    from dataclasses import replace
+
+    from tidegauge.plan.settings import Sink
+
+    def told(*_, **__):
+        raise OSError("No space left on device (os error 28): a.csv")
+
+    monkeypatch.setattr(stand.pl.LazyFrame, "sink_csv", told)
+    settings = replace(place.settings, sinks=(Sink("csv", "a.csv", None),))
+    with pytest.raises(WriteFailed, match=r"No space left on device\. What"):
+        running.run(PLAN, stand.Rows(ROWS), settings)

@@ -102,7 +102,7 @@ def opened_view(
         found = view_of(view, clock.step_us, clock.end or mechanism.horizon)
     except InvalidParameter as problem:
         raise click.UsageError(
-            f"{problem} Published views are {', '.join(folder.views(gauge))}."
+            f"{problem}\nPublished views are {', '.join(folder.views(gauge))}."
         ) from None
     opened = folder.view(gauge, found.decay, every=found.every, level=level, band=band)
     return opened.renamed(found.name)
@@ -127,6 +127,11 @@ def refuse_output(public: Path, output: Path, force: bool) -> None:
         raise click.UsageError(
             f"Expected --output outside {public}, got {output}. What was published must stay as it "
             "is. Write it elsewhere."
+        )
+    if not output.parent.is_dir():
+        raise click.UsageError(
+            f"Expected --output in a folder that is there, got {output}. Nothing was written. Make "
+            "the folder, or name another."
         )
     if not os.path.lexists(output):
         return

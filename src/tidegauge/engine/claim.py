@@ -16,7 +16,7 @@ from typing import final
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import folder, put, put_new, writing
 from tidegauge.engine.store import Spend
-from tidegauge.errors import StoreBehind, StoreMismatch
+from tidegauge.errors import BudgetExceeded, InvalidParameter, StoreBehind, StoreMismatch
 from tidegauge.plan.plan import Plan
 
 __all__ = ["Claim"]
@@ -132,7 +132,14 @@ class Claim:
         path = self._path / "plan.json"
         if not path.exists():
             return
-        other = Plan.from_bytes(path.read_bytes()).fingerprint
+        try:
+            other = Plan.from_bytes(path.read_bytes()).fingerprint
+        except (OSError, InvalidParameter, BudgetExceeded):
+            raise StoreMismatch(
+                f"Expected at {path} the plan of what is published beside it, got none that can be "
+                "read. Whose numbers they are is not known. Bring that file back as it was, or "
+                "publish into a folder of its own."
+            ) from None
         if other != self._plan.fingerprint:
             raise StoreMismatch(
                 f"Expected in {self._path} the plan with fingerprint {self._plan.fingerprint}, got "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -14,6 +15,9 @@ from tidegauge.errors import WriteFailed
 
 __all__ = ["folder", "private_folder", "put", "put_by", "put_new", "safe_name", "sweep", "writing"]
 
+_IN_THE_WAY = {
+    errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG,
+}  # fmt: skip
 _OURS, _PART = ".tidegauge-", ".part"  # around the name of a file that is being written
 
 
@@ -144,10 +148,13 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        remedy = "Make room, or give the right to write"
+        if error.errno in _IN_THE_WAY:
+            remedy = "Something else is in its place, or its folder is missing: correct the path"
         raise WriteFailed(
             f"Expected to write {path}, got: {error.strerror or type(error).__name__}. What was "
-            "committed and published before stays as it was. Make room or give the right to "
-            "write, then run again: it resumes."
+            f"committed and published before stays as it was. {remedy}, then give the same command "
+            "again."
         ) from None
 
 

@@ -120,10 +120,7 @@ class MarkFile:
         for mark in sorted(marks, key=lambda mark: (len(mark.spends), mark.step), reverse=True):
             superseded = _ids(mark.spends) < charged
             if mark.store != store and not superseded:
-                raise StoreBehind(
-                    f"Expected at {self._store_path} the store that published {mark.step} steps, "
-                    f"got another one. Measuring these steps again is a second release. {_WAYS}"
-                )
+                raise self._lost(mark, "another one" if step else "a new one")
             if mark.step > step and not superseded:
                 raise StoreBehind(
                     f"Expected {mark.step} steps in {self._store_path}, as its mark {self.path} "
@@ -141,6 +138,23 @@ class MarkFile:
                     f"Expected one store, got two copies: {mark.path} and {self._store_path}. Both "
                     f"would publish. Go on with the first and delete this one. {_WAYS}"
                 )
+
+    def refuse_lost(self) -> None:
+        """Refuse to begin a store anew where its mark remembers one; for a place without a store.
+
+        Raises:
+            StoreBehind: Something was published from here.
+        """
+        mark = _read(self.path)
+        if mark is not None and not _is_void(mark, ""):
+            raise self._lost(mark, "none")
+
+    def _lost(self, mark: Mark, got: str) -> StoreBehind:
+        return StoreBehind(
+            f"Expected at {self._store_path} the store that published {mark.step} steps, as its "
+            f"mark {self.path} says, got {got}. Measuring these steps again is a second release. "
+            f"{_WAYS}"
+        )
 
     def write(self, mark: Mark) -> None:
         """Write the mark durably; its place is this file, its store lies here.

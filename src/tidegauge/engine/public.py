@@ -16,7 +16,7 @@ from tidegauge.engine.publisher import block_name, measurement_sum
 from tidegauge.engine.redesign import designed_for
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
-from tidegauge.errors import InvalidInput, InvalidParameter
+from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.plan.durations import steps_in
 from tidegauge.plan.plan import Plan, PlannedGauge
@@ -59,7 +59,14 @@ class PublicFolder:
                 f"Expected a public folder at {path}, got no plan.json in it. Without the plan the "
                 "numbers mean nothing. Name the folder that `public:` of the config names."
             ) from None
-        self.plan = Plan.from_bytes(data)
+        try:
+            self.plan = Plan.from_bytes(data)
+        except (InvalidParameter, BudgetExceeded) as problem:
+            raise InvalidInput(
+                f"Expected {self.path / 'plan.json'} as it was published, got another file. "
+                f"Without the plan the numbers mean nothing. {remedy} "
+                f"What is wrong with it: {problem}"
+            ) from None
 
     @property
     def gauges(self) -> tuple[str, ...]:

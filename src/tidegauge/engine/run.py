@@ -130,21 +130,22 @@ def run(
     """
     last = last_step(plan, until, datetime.now(UTC))
     names = [gauge.name for gauge in plan.gauges]
-    if not settings.path(settings.store).exists():
-        # a misspelt column must not leave a store behind that is bound to the wrong plan
+    place = settings.path(settings.store)
+    mark_file = MarkFile(None if settings.mark is None else settings.path(settings.mark), place)
+    if not place.exists():
+        # neither a misspelt column nor a lost store must leave a new store behind
         check_types(plan, source.types(plan.columns))
+        if not accept_second_release:
+            mark_file.refuse_lost()
     with (
         Interruptions() as interruptions,
         Store(
-            settings.path(settings.store),
+            place,
             fingerprint=plan.fingerprint,
             canonical=plan.canonical(),
             gauges=names,
         ) as store,
     ):
-        mark_file = MarkFile(
-            None if settings.mark is None else settings.path(settings.mark), store.path
-        )
         mark_file.sweep()
         sinks = Sinks(settings)
         publisher = Publisher(

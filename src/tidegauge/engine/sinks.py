@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Sinks", "as_text"]
 
 _STDOUT = "-"
+_NUMBER = re.compile(r"os error ([0-9]{1,4})")  # how Rust tells what the system said
 
 
 @final
@@ -103,5 +105,9 @@ def _write(frame: pl.LazyFrame, form: str, path: Path) -> None:
                 as_text(frame).sink_csv(path, maintain_order=True)
             case _:
                 as_text(frame).sink_ndjson(path, maintain_order=True)
-    except pl.exceptions.PolarsError as error:
-        raise OSError(errno.EIO, os.strerror(errno.EIO)) from error
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        told = _NUMBER.search(str(error))
+        number = errno.EIO if told is None else int(told[1])
+        raise OSError(number, os.strerror(number)) from error

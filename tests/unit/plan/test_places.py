@@ -82,6 +82,7 @@ WRONG = {
     "zero byte": ({"store": "s\0"}, "paths"),
     "views of a number": ({"sinks": [{"kind": "csv", "path": "a", "views": 1}]}, "a sink.views"),
     "views of numbers": ({"sinks": [{"kind": "csv", "path": "a", "views": [1]}]}, "texts"),
+    "two sinks on standard output": ({"sinks": sinks("-", "-")}, "one sink on standard output"),
     "sink of another kind": ({"sinks": [{"kind": "xls", "path": "a", "views": None}]}, "a sink of"),
     "sources of numbers": ({"sources": [1]}, "texts"),
 }

@@ -180,7 +180,7 @@ class PublicFolder:
         return f"PublicFolder({str(self.path)!r}, gauges={list(self.gauges)})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublishedView:
     """One view of one gauge over all published steps; everything in the units of the column.
 
@@ -231,6 +231,10 @@ class PublishedView:
     def is_planned(self) -> bool:
         """Whether the plan publishes this decay."""
         return any(decay == self.view.decay for _, decay in self.view.gauge.views)
+
+    def __repr__(self) -> str:
+        gauge, steps = self.view.gauge.name, len(self.grains)
+        return f"PublishedView({self.name!r} of {gauge!r}, {steps} steps, {len(self.cells)} cells)"
 
     def renamed(self, name: str) -> PublishedView:
         """Return the same view under another name."""

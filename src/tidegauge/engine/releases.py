@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidegauge.plan.plan import Clock, PlannedGauge
-from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ class Published:
 
     def complete(self, numbers: Int64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return for each step (from 1) whether the view has seen all that it weighs."""
-        full = self.decay.steps if isinstance(self.decay, Window) else 1
-        return np.asarray(numbers >= full)
+        return np.asarray(numbers >= self.gauge.mechanism.full_after(self.decay))
 
     @cached_property
     def grain(self) -> float:

@@ -9,6 +9,8 @@ from recovery import stand
 
 from tidegauge.engine.public import PublicFolder
 from tidegauge.errors import InvalidInput
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.decay import Custom
 
 NAME = "measurements/flights/000000000001.parquet"
 
@@ -102,3 +104,16 @@ def test_what_is_no_measurement_is_refused(place, data):
 
 def test_what_is_as_it_was_published_is_read(place):
     assert 48 == len(PublicFolder(place.public).view("flights", "running").grains)
+
+
+def test_a_view_of_own_weights_is_full_once_it_has_seen_all_of_them(place):
+    folder = PublicFolder(place.public)
+    if isinstance(folder.plan.gauges[0].mechanism.strategy, Blocks | OpenBlocks):
+        pytest.skip("blocks decode no weights of one's own")
+    view = folder.view("flights", Custom((1.0, 0.5, 0.25)))
+    assert [False, False, True, True] == view.complete[:4].tolist()
+
+
+def test_a_view_is_shown_in_one_line_without_its_numbers(place):
+    shown = repr(PublicFolder(place.public).view("flights", "running"))
+    assert "PublishedView('running' of 'flights', 48 steps, 4 cells)" == shown

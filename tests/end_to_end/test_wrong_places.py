@@ -66,11 +66,12 @@ def test_a_file_in_the_place_of_the_public_folder_is_not_a_full_disk(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["export", "public", "--view", "step"], ["plot", "public"]])
-def test_an_output_in_no_folder_is_a_wrong_use(shop, words):
+def test_an_output_in_no_folder_cannot_be_written(shop, words):
     output = "nowhere/picture.png" if words[0] == "plot" else "nowhere/x.csv"
     code, _, err = tidegauge(*words, "-o", output, cwd=shop)
-    assert 2 == code
+    assert 74 == code
     assert "a folder that is there" in err
+    assert "resumes" not in err
 
 
 def test_the_mark_of_a_store_is_told(tmp_path):

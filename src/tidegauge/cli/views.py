@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,9 +22,6 @@ __all__ = [
     "with_force",
     "with_intervals",
 ]
-
-
-_DATABASE: Final = b"SQLite format 3\0"  # begins every file of SQLite
 
 
 def from_public(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,6 +118,8 @@ def refuse_output(public: Path, output: Path, force: bool) -> None:
     A reader's command knows no config, so it cannot tell a source or a mark from an earlier export:
     whatever is there stays unless ``force`` is given, and a database, as a store is, in any case.
     """
+    from tidegauge.engine.files import is_database
+    from tidegauge.errors import WriteFailed
     from tidegauge.plan.places import place_of
 
     if place_of(output).inside(public):
@@ -129,7 +128,7 @@ def refuse_output(public: Path, output: Path, force: bool) -> None:
             "is. Write it elsewhere."
         )
     if not output.parent.is_dir():
-        raise click.UsageError(
+        raise WriteFailed(
             f"Expected --output in a folder that is there, got {output}. Nothing was written. Make "
             "the folder, or name another."
         )
@@ -140,13 +139,8 @@ def refuse_output(public: Path, output: Path, force: bool) -> None:
             f"Expected --output to name no file yet, got {output}, which is there. It could be a "
             "source, a config or a mark. Name another file, or give --force to write over it."
         )
-    if not output.is_file() or _is_database(output):
+    if not output.is_file() or is_database(output):
         raise click.UsageError(
             f"Expected --output to name an earlier output, got {output}, which is a store or "
             "another database, or no file at all. It is not written over. Name another file."
         )
-
-
-def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_DATABASE)) == _DATABASE

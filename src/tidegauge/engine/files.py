@@ -13,11 +13,22 @@ from urllib.parse import quote
 
 from tidegauge.errors import WriteFailed
 
-__all__ = ["folder", "private_folder", "put", "put_by", "put_new", "safe_name", "sweep", "writing"]
+__all__ = [
+    "folder",
+    "is_database",
+    "private_folder",
+    "put",
+    "put_by",
+    "put_new",
+    "safe_name",
+    "sweep",
+    "writing",
+]
 
 _IN_THE_WAY = {
     errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG,
 }  # fmt: skip
+_DATABASE = b"SQLite format 3\0"  # begins every file of SQLite
 _OURS, _PART = ".tidegauge-", ".part"  # around the name of a file that is being written
 
 
@@ -37,12 +48,12 @@ def put(path: Path, data: bytes, *, mode: int = 0o644, named: bool = True) -> No
     _put(path, _writer(data), mode=mode, named=named)
 
 
-def put_new(path: Path, data: bytes) -> bool:
+def put_new(path: Path, data: bytes, *, named: bool = True) -> bool:
     """Like :func:`put`, but only where no file is yet; return whether that was so.
 
     Of two processes that try at once one succeeds. Needs a file system with hard links.
     """
-    return _put(path, _writer(data), mode=0o644, named=True, place=_placed_anew)
+    return _put(path, _writer(data), mode=0o644, named=named, place=_placed_anew)
 
 
 def put_by(
@@ -57,6 +68,14 @@ def put_by(
         named: See :func:`put`.
     """
     _put(path, lambda _, part: write(part), mode=mode, named=named)
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file of SQLite lies there; no store is ever written over."""
+    if not path.is_file():  # to open a pipe would wait for its writer
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_DATABASE)) == _DATABASE
 
 
 def sweep(path: Path, name: str | None = None) -> None:
@@ -108,6 +127,11 @@ def _put(
     place: Callable[[Path, Path], bool] = _placed,
 ) -> bool:
     with writing(path):
+        if is_database(path):
+            raise WriteFailed(
+                f"Expected a place for a file at {path}, got a database, as a store is. It is left "
+                "as it was. Name another place."
+            )
         # a new name, so that nobody's file is in the way, and for its owner alone until it is done
         handle, name = tempfile.mkstemp(_PART, _prefix(path.name), path.parent)
         part = Path(name)

@@ -18,7 +18,7 @@ import numpy as np
 
 from tidegauge.engine.claim import Claim
 from tidegauge.engine.documents import documents, unit_sentence
-from tidegauge.engine.files import folder, put, safe_name, sweep
+from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
 from tidegauge.engine.releases import Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind
@@ -211,7 +211,7 @@ class Publisher:
             self._emit(table)
         mechanism = view.gauge.mechanism
         about = self._about | {"level": str(mechanism.level), "band": mechanism.band}
-        put(self._releases(view) / block_name(first), _parquet(table, about), named=False)
+        put_new(self._releases(view) / block_name(first), _parquet(table, about), named=False)
 
     def _refuse_other_numbers(self, gauge: str, block: Block) -> None:
         """Refuse a measurement that is there and is another: it would be a second release."""
@@ -253,7 +253,8 @@ class Publisher:
             "sha256": measurement_sum(block.measured),
         }
         path = self._measurements(gauge) / block_name(block.first)
-        put(path, _parquet(table, about), named=False)
+        if not put_new(path, _parquet(table, about), named=False):
+            self._refuse_other_numbers(gauge, block)
 
 
 def _parquet(table: pl.DataFrame, about: dict[str, str]) -> bytes:

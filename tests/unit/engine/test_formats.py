@@ -1,6 +1,7 @@
 """Golden files: every format that a reader, another program or a later version has to read."""
 
 import json
+import sqlite3
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
@@ -232,6 +233,20 @@ def test_no_name_beside_a_file_is_written_over(tmp_path, write):
     sweep(tmp_path, "all.csv")
     assert 4 == len(list(tmp_path.iterdir()))
     assert b"new" == path.read_bytes()
+
+
+def test_a_database_is_never_written_over(tmp_path):
+    """A sink, a plan file or a mark that names the store of another plan."""
+    path = tmp_path / "s.tidegauge"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE plan (step INTEGER)")
+    connection.close()
+    before = path.read_bytes()
+    for write in (put, put_new, lambda path, data: put_by(path, partial(_write, data))):
+        with pytest.raises(WriteFailed, match="got a database"):
+            write(path, b"new")
+    assert before == path.read_bytes()
+    assert [path] == list(tmp_path.iterdir())
 
 
 def test_a_file_is_made_by_one_of_two(tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -119,7 +120,7 @@ def exact_counts():
     "view", ["{half_life: 12h}", "{window: 1d, every: 1d}", "running", "step", "36h"]
 )
 def test_views_are_written_as_in_a_config(published, view):
-    export(published, "--view", view, "-o", "view.csv")
+    export(published, "--view", view, "-o", "view.csv", "--force")
     steps = read(published / "view.csv")["step"].unique().sort().to_list()
     assert (list(range(24, 169, 24)) if "every" in view else list(range(1, 169))) == steps
 
@@ -231,3 +232,40 @@ def test_levels_that_no_interval_has_are_refused(published, level):
     assert (2, "") == (code, out)
     assert "Expected" in err
     assert "level" in err
+
+
+@pytest.mark.parametrize(
+    "view", ["{polynomial: 1e400}", "{half_life: 1e999}", "{factor: 1e301}", "{window: 1e400}"]
+)
+def test_a_view_beyond_all_numbers_is_a_wrong_use(published, view):
+    code, out, err = tidegauge("export", "public", "--view", view, cwd=published)
+    assert (2, "") == (code, out)
+    assert "Expected" in err
+
+
+@pytest.mark.parametrize("command", [["export", "--view", "running"], ["plot"]])
+@pytest.mark.parametrize("name", ["visits.tidegauge", "visits.csv", "visits.yaml", "visits.mark"])
+def test_nothing_that_is_there_is_written_over_unasked(published, tmp_path, command, name):
+    ending = ".csv" if command[0] == "export" else ".png"
+    there = tmp_path / f"there{ending}"
+    kept = (published / name).read_bytes()
+    there.write_bytes(kept)
+    words = [command[0], "public", *command[1:], "-o", str(there)]
+    code, out, err = tidegauge(*words, cwd=published)
+    assert (2, "") == (code, out)
+    assert "--force" in err
+    assert kept == there.read_bytes()
+    code, out, err = tidegauge(*words, "--force", cwd=published)
+    if name == "visits.tidegauge":  # a store stays whatever is asked for
+        assert (2, kept) == (code, there.read_bytes())
+    else:
+        assert (0, True) == (code, kept != there.read_bytes()), err
+
+
+def test_what_is_no_file_is_not_replaced_by_one(published, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for target in (tmp_path / "pipe.csv", tmp_path):
+        words = ["--view", "running", "--format", "csv", "-o", str(target), "--force"]
+        code, _, err = tidegauge("export", "public", *words, cwd=published)
+        assert 2 == code
+        assert "no file at all" in err

@@ -77,15 +77,22 @@ def test_measurements_without_a_mark_are_refused(place):
 
 def test_a_lost_store_is_refused(place):
     shutil.rmtree(place.root / "private")
-    with pytest.raises(StoreBehind, match="got another one"):
+    with pytest.raises(StoreBehind, match=f"as its mark {place.mark} says, got none"):
         place.run(PLAN, ROWS)
+    assert not place.store.exists()  # nothing new is left where it lay
 
 
 def test_a_damaged_mark_is_refused(place):
     text = place.mark.read_text()
     place.mark.write_text(text.replace('"step": 20', '"step": 10'))
-    with pytest.raises(StoreBehind, match="Expected a mark"):
+    with pytest.raises(StoreBehind, match="Expected a mark") as caught:
         place.run(PLAN, ROWS)
+    assert "remove" not in str(caught.value)  # a step-0 copy would then begin anew, unseen
+    settings = replace(place.settings, mark="marks/new.mark")
+    with pytest.raises(StoreBehind):
+        running.run(PLAN, stand.Rows(ROWS), settings)
+    rows = stand.Rows(ROWS)
+    assert 2 == running.run(PLAN, rows, settings, accept_second_release=True).releases
 
 
 def test_a_second_release_is_charged_in_full_and_draws_everything_anew(place):
@@ -109,6 +116,20 @@ def test_a_second_release_is_accepted_once_and_then_goes_on(place):
     assert 2 == place.run(PLAN, ROWS).releases
     assert 2 == place.run(PLAN, ROWS, accept_second_release=True).releases
     assert 30 == PublicFolder(place.public).view("flights", "step").value.shape[0]
+
+
+def test_a_release_that_was_charged_and_not_yet_begun_is_not_charged_again(place, monkeypatch):
+    with monkeypatch.context() as patched:
+
+        def killed(*_):
+            raise SystemExit
+
+        patched.setattr(Publisher, "prepare", killed)
+        with pytest.raises(SystemExit):
+            place.run(PLAN, ROWS, accept_second_release=True)
+    before = place.numbers()
+    assert (30, 2) == (place.run(PLAN, ROWS).last, place.run(PLAN, ROWS).releases)
+    assert {f"superseded/1/{name}" for name in before} <= set(place.files())
 
 
 def test_a_lost_store_starts_again_at_its_own_cost(place):
@@ -384,7 +405,7 @@ def test_a_mark_of_no_step_still_remembers_what_was_charged_before(place):
         shutil.rmtree(place.public)
         if accept:
             place.run(PLAN, ROWS, accept_second_release=True, until=until(0))
-    with pytest.raises(StoreBehind, match="got another one"):
+    with pytest.raises(StoreBehind, match="got none"):
         place.run(PLAN, ROWS)
 
 

@@ -12,7 +12,14 @@ import click
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Column, Terminal, plain_table
-from tidegauge.cli.views import from_public, only_gauge, opened_view, outside, with_intervals
+from tidegauge.cli.views import (
+    from_public,
+    only_gauge,
+    opened_view,
+    refuse_output,
+    with_force,
+    with_intervals,
+)
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
@@ -53,6 +60,7 @@ _NONNEGATIVE: Final = "value_nonnegative"
     "--format", "form", type=click.Choice(_FORMATS), help="Default: by the ending, or a table."
 )
 @click.option("--totals", is_flag=True, help="Add the cell *, the sum of all; or as planned.")
+@with_force
 @with_intervals
 @click.option(
     "--nonnegative",
@@ -65,6 +73,7 @@ def export(
     gauge: str | None,
     view: str,
     output: Path,
+    force: bool,
     form: str | None,
     totals: bool,
     level: float | None,
@@ -80,7 +89,7 @@ def export(
 
     chosen = form or _by_ending(output)
     if str(output) != "-":
-        outside(public, output)
+        refuse_output(public, output, force)
     folder = PublicFolder(public)
     opened = opened_view(folder, only_gauge(folder, gauge), view, level, band)
     if totals and not opened.view.gauge.by:

@@ -22,7 +22,9 @@ def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
     """Print, from the public folder alone, the latest release of every view, and the statement."""
     from tidegauge.engine.public import PublicFolder
 
-    folder = PublicFolder(public)
+    folder = PublicFolder(
+        public, remedy="Remove that file and run again: it is written anew from the store."
+    )
     opened = {
         gauge: [folder.view(gauge, view) for view in folder.views(gauge)] for gauge in folder.gauges
     }

@@ -13,7 +13,14 @@ from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.steps import ends_of
 from tidegauge.cli.terminal import Terminal
-from tidegauge.cli.views import from_public, only_gauge, opened_view, outside, with_intervals
+from tidegauge.cli.views import (
+    from_public,
+    only_gauge,
+    opened_view,
+    refuse_output,
+    with_force,
+    with_intervals,
+)
 from tidegauge.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -48,6 +55,7 @@ _SPANS_US: Final = (60_000_000, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_00
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Ends in .png or .svg."
 )
+@with_force
 def plot(
     terminal: Terminal,
     public: Path,
@@ -56,6 +64,7 @@ def plot(
     level: float | None,
     band: str | None,
     output: Path,
+    force: bool,
 ) -> None:
     """Draw releases with their bands: a panel for each view and cell.
 
@@ -72,7 +81,7 @@ def plot(
             f"Expected --output to end in .png or .svg, got {output.name}. The type of the picture "
             "follows from it. Rename it."
         )
-    outside(public, output)
+    refuse_output(public, output, force)
     folder = PublicFolder(public)
     name = only_gauge(folder, gauge)
     opened = [opened_view(folder, name, view, level, band) for view in views or folder.views(name)]

@@ -26,15 +26,16 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> da
     if value is None:
         return None
     try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
+        given = datetime.fromisoformat(value)
+        moment = None if given.tzinfo is None else given.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter where UTC would leave the calendar
         moment = None
-    if moment is None or moment.tzinfo is None:
+    if moment is None:
         raise click.BadParameter(
             f"Expected a moment with its zone, got {value[:60]!r}. Two clocks would publish two "
             "lists of steps. Write it such as 2025-01-08T00:00:00Z."
         )
-    return moment.astimezone(UTC)
+    return moment
 
 
 @command(

@@ -33,6 +33,7 @@ def status(terminal: Terminal, store: Path) -> None:
     from tidegauge.engine.status import status_of
     from tidegauge.planning.plan import Plan
     from tidegauge.planning.promise import odds
+    from tidegauge.planning.settings import default_mark
 
     seen = status_of(store)
     plan = Plan.from_bytes(seen.plan)
@@ -42,6 +43,8 @@ def status(terminal: Terminal, store: Path) -> None:
     end = "without an end" if plan.clock.end is None else f"of {plan.clock.end:,}"
     terminal.data(f"Steps: {seen.step:,} {end}, up to {moment(plan.clock, seen.step)}")
     terminal.data(f"Writing: {_owner(seen) or 'nobody'}")
+    if (mark := default_mark(store)).exists():
+        terminal.data(f"Mark: {mark}")
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
     terminal.data(f"{odds(plan)}\n")

@@ -138,6 +138,11 @@ class Files(Source):
                 "Expected standard input to be read once, got a second reading. Its rows are gone. "
                 "Write them to a file."
             )
+        if self._stdin is None and sys.stdin is None:
+            raise SourceUnavailable(
+                "Expected events on standard input, got a closed one. A run without them would "
+                "publish that there were none. Open it, or name a file."
+            )
         self._used = True
         if self._stdin is None and sys.stdin is None:  # it was closed before Python began
             raise SourceUnavailable(

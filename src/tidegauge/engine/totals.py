@@ -27,6 +27,7 @@ from tidegauge.engine.contributions import Contributor, check_types
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.stamps import stamps
 from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.unit import NeighboringRelation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,7 +144,8 @@ class _Reading:
                     "Expected unit_key to be at least 16 secret bytes, got fewer. Ids are kept "
                     "only as hashes under it. Give the store's key."
                 )
-            self._bounding = Bounding(plan.unit, len(self._gauges), key, state)
+            replaced = plan.relation is NeighboringRelation.REPLACE_ONE
+            self._bounding = Bounding(plan.unit, len(self._gauges), key, state, every_row=replaced)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Add one batch."""

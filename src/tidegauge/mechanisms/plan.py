@@ -127,7 +127,7 @@ class GaugePlan:
         """Return this plan with one published view; what affects privacy is the same."""
         return replace(self, views=((name, decay),))
 
-    def full_after(self, view: str) -> int:
+    def full_after(self, view: str | Decay) -> int:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
         return full_after(self.decay(view))
 

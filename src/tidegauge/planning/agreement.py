@@ -286,6 +286,13 @@ class Agreement:
         by: dict[str, Any] = dict(read.by)  # lists and files
         for column, given in by.items():
             place: Path_ = (*path, "by", column)
+            if not column or not fields.is_line(column):
+                self._refuse(
+                    place,
+                    "Expected a column's name in one line, got another. Published documents would "
+                    "show something else than was signed. Rename it in the source.",
+                    key=True,
+                )
             if column in fields.RESERVED:
                 self._refuse(
                     place,

@@ -18,8 +18,8 @@ from test_totals import KEY
 from tidegauge.connectors import jsonl, lines
 from tidegauge.connectors.files import Files
 from tidegauge.engine.totals import totals
-from tidegauge.plan.plan import IdUnit
-from tidegauge.plan.where import checked
+from tidegauge.planning.plan import IdUnit
+from tidegauge.planning.where import checked
 
 COLUMNS = ("carrier", "time", "v", "b")
 MARK = "\ufeff"

@@ -421,6 +421,21 @@ MISTAKES = {
     "not UTF-8": (FLIGHTS.encode().replace(b"To see", b"T\xf6 see"), "19:52", "0xf6"),
     "quoted truth": (SMALL + "csv: {multiline: 'true'}\n", "7:18", "Expected true or false"),
     "yes": (SMALL + "csv: {multiline: yes}\n", "7:18", "Expected true or false, got 'yes'"),
+    "value of two lines": (
+        SMALL.replace("count}", '{by: {a: ["x\\n- y"]}, count: {}}}'), None, "one line",
+    ),
+    "cells by two lines": (
+        SMALL.replace("count}", '{by: {"a\\nb": ["x"]}, count: {}}}'), None, "one line",
+    ),
+    "condition of two lines": (
+        SMALL.replace("count}", '{count: {where: "a = \'x\\ny\'"}}}'), None, "one line",
+    ),
+    "time column of two lines": (
+        SMALL.replace("time_hour", '"a\\nb"'), "2:13", "one line",
+    ),
+    "number beyond all": (
+        SMALL.replace("count}", "{count: {}, views: [{polynomial: 1e400}]}}"), None, "below 1e300",
+    ),
     "UTF-16": (FLIGHTS.encode("utf-16"), "1:1", "UTF-8"),
 }  # fmt: skip
 

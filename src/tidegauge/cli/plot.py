@@ -101,7 +101,7 @@ def plot(
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
         _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
-        value_label=label, time_label=unit + apart, caption=_caption(folder), share_y=False,
+        value_label=label, time_label=unit + apart, caption=folder.promise(), share_y=False,
         level=mechanism.level, band=mechanism.band,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")
@@ -157,10 +157,3 @@ def _length(steps: int, clock: Clock) -> str:
     from tidegauge.plan.words import length_in_words
 
     return length_in_words(steps, clock.step_us).removeprefix("1 ")
-
-
-def _caption(folder: PublicFolder) -> str:
-    """The guarantee in one sentence, from the plan; no text of the operator is in it."""
-    from tidegauge.plan.promise import promise
-
-    return promise(folder.plan)

@@ -44,7 +44,7 @@ def status(terminal: Terminal, store: Path) -> None:
     terminal.data(f"Writing: {_owner(seen) or 'nobody'}")
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
-    terminal.data(f"{odds(plan)}\n")
+    terminal.data(f"{odds(plan, max(1, len(seen.spends)))}\n")
     charges = [[one.name, _cost(one.cost)] for one in plan.ledger.charges]
     terminal.table("Ledger of one release", [Column("gauge"), Column("cost")], charges)
     counts = [[name, f"{count:,}"] for name, count in sorted(seen.counters.items())]

@@ -27,6 +27,7 @@ from tidegauge.privacy.rounding import (
 )
 
 __all__ = [
+    "K_EVENTS",
     "KEvents",
     "epsilon_from_mu",
     "epsilon_from_rho",
@@ -42,6 +43,9 @@ __all__ = [
     "rho_from_mu_squared",
     "rho_from_pure",
 ]
+
+K_EVENTS = (2, 5, 10, 20, 50)
+"""For how many events the table of a statement has rows."""
 
 _MARGIN = 1e-10
 _WHY_SPEND = "What spends nothing publishes nothing. Give what was spent."
@@ -307,7 +311,7 @@ class KEvents:
 
 
 def k_event_table(
-    guarantee: Guarantee, delta: Number, ks: Sequence[int] = (2, 5, 10, 20, 50)
+    guarantee: Guarantee, delta: Number, ks: Sequence[int] = K_EVENTS
 ) -> tuple[KEvents, ...]:
     """Return what a guarantee for one event means for k events of the same person.
 

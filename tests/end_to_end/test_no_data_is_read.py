@@ -30,7 +30,9 @@ def spied(monkeypatch):
         monkeypatch.setattr(Files, name, raises)
 
 
-@pytest.mark.parametrize("words", [["validate"], ["plan"], ["plan", "--json"]])
+@pytest.mark.parametrize(
+    "words", [["validate"], ["plan"], ["plan", "--json"], ["plan", "--statement"]]
+)
 def test_the_spy_is_not_read(shop, spied, words):
     ended = CliRunner().invoke(program, [*words, str(shop / "visits.yaml")])
     assert 0 == ended.exit_code, ended.output

@@ -253,3 +253,18 @@ def test_a_quoted_newline_belongs_to_a_field_where_the_config_says_so(shop):
     config = (shop / "split" / "visits.yaml").read_text()
     (shop / "split" / "visits.yaml").write_text(config + "csv: {multiline: true}\n")
     assert 78 == tidegauge("run", "visits.yaml", cwd=shop / "split")[0]  # another reading
+
+
+def test_a_statement_can_be_read_before_the_run_and_is_what_the_run_publishes(shop):
+    before = files(shop)
+    told = done("plan", "visits.yaml", "--statement", cwd=shop)
+    data = done("plan", "visits.yaml", "--statement", "--json", cwd=shop)
+    assert before == files(shop)
+    done("run", "visits.yaml", cwd=shop)
+    assert told == (shop / "public" / "PRIVACY.md").read_text()
+    assert json.loads(data) == json.loads((shop / "public" / "privacy.json").read_text())
+    (shop / "visits.tidegauge").unlink()
+    done("run", "visits.yaml", "--accept-second-release", cwd=shop)
+    told = done("plan", "visits.yaml", "--statement", cwd=shop)
+    assert "ERRATUM, 2 releases" in told
+    assert told == (shop / "public" / "PRIVACY.md").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
     from tidegauge.plan.plan import Plan
     from tidegauge.plan.problems import Problem
     from tidegauge.plan.settings import Settings
+    from tidegauge.plan.statement import Further
 
-__all__ = ["accepted", "plan_file", "planned"]
+__all__ = ["accepted", "further_releases", "plan_file", "planned"]
 
 _MOST_BYTES = 1 << 28
 
@@ -57,6 +59,18 @@ def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings, tuple[Pr
             "not run. Write a plan file (tidegauge plan -o), have it approved, and run that."
         )
     return plan, settings, warnings
+
+
+def further_releases(plan: Plan, settings: Settings) -> Sequence[Further]:
+    """Return the releases of a plan that its store has charged after the first one."""
+    from tidegauge.engine.documents import further_of
+    from tidegauge.engine.status import status_of
+
+    store = settings.path(settings.store)
+    stored = _stored(store)
+    if stored is None or stored.fingerprint != plan.fingerprint:
+        return ()
+    return further_of(status_of(store).spends)
 
 
 def plan_file(plan: Plan, settings: Settings, folder: Path) -> bytes:

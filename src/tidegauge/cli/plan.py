@@ -13,6 +13,7 @@ from tidegauge.cli.terminal import Column, Terminal
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
+    from tidegauge.plan.plan import Plan
     from tidegauge.plan.settings import Settings
 
 __all__ = ["plan"]
@@ -20,11 +21,16 @@ __all__ = ["plan"]
 
 @command(
     "plan",
-    examples=("tidegauge plan visits.yaml", "tidegauge plan visits.yaml -o plan.json"),
+    examples=(
+        "tidegauge plan visits.yaml",
+        "tidegauge plan visits.yaml -o plan.json",
+        "tidegauge plan visits.yaml --statement",
+    ),
 )
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan file.")
-def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
+@click.option("--statement", is_flag=True, help="Show what PRIVACY.md will say, for approval.")
+def plan(terminal: Terminal, config: Path, output: Path | None, statement: bool) -> None:
     """Show what a config will give and what it costs; reads no data.
 
     For every view: the noise at the first, a middle and the last step, the smallest value that
@@ -42,12 +48,26 @@ def plan(terminal: Terminal, config: Path, output: Path | None) -> None:
 
         _refuse_to_overwrite(settings, config, output)
         put(output, plan_file(made, settings, output.parent))
-    if terminal.as_json:
+    if statement:
+        _tell_statement(terminal, made, settings)
+    elif terminal.as_json:
         terminal.document(told)
     else:
         _tell(terminal, told)
     if output is not None:
         terminal.say(f"Plan: {output}")
+
+
+def _tell_statement(terminal: Terminal, made: Plan, settings: Settings) -> None:
+    """What the next run publishes as PRIVACY.md, to the byte; with --json its privacy.json."""
+    from tidegauge.cli.accepted import further_releases
+    from tidegauge.plan.statement import privacy_data, privacy_text
+
+    further = further_releases(made, settings)
+    if terminal.as_json:
+        terminal.document(privacy_data(made, further))
+    else:
+        terminal.data(privacy_text(made, further).removesuffix("\n"))
 
 
 def _refuse_to_overwrite(settings: Settings, config: Path, output: Path) -> None:

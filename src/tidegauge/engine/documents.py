@@ -15,7 +15,7 @@ from tidegauge.plan.words import delta_of, epsilon_of
 from tidegauge.privacy.costs import dp_event
 from tidegauge.privacy.guarantee import rounded_up
 
-__all__ = ["documents", "ledger_data", "spend_of", "spends_in", "unit_sentence"]
+__all__ = ["documents", "further_of", "ledger_data", "spend_of", "spends_in", "unit_sentence"]
 
 
 def documents(plan: Plan, spends: Sequence[Spend]) -> dict[str, bytes]:
@@ -25,12 +25,17 @@ def documents(plan: Plan, spends: Sequence[Spend]) -> dict[str, bytes]:
         plan: What is published.
         spends: Every release that was charged; nothing else enters.
     """
-    further = [Further(spend.day, spend.step + 1) for spend in spends[1:]]
+    further = further_of(spends)
     return {
         "PRIVACY.md": privacy_text(plan, further).encode(),
         "privacy.json": _bytes(privacy_data(plan, further)),
         "ledger.json": _bytes(ledger_data(plan, spends)),
     }
+
+
+def further_of(spends: Sequence[Spend]) -> list[Further]:
+    """Return every release after the first, as a statement tells it."""
+    return [Further(spend.day, spend.step + 1) for spend in spends[1:]]
 
 
 def spend_of(plan: Plan, store: str, step: int, day: str) -> Spend:

@@ -82,7 +82,11 @@ class PublicFolder:
         try:
             return len(spends_in((self.path / "ledger.json").read_bytes()))
         except (OSError, ValueError):
-            raise _changed(self.path / "ledger.json") from None
+            raise InvalidInput(
+                f"Expected ledger.json in {self.path} as it was published, got none that can be "
+                "read. How often the plan was released is not known, nor what is promised. Fetch "
+                "the folder again from its publisher."
+            ) from None
 
     def promise(self) -> str:
         """Return the guarantee of all releases together, in one sentence.

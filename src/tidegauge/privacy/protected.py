@@ -86,10 +86,12 @@ class Protected:
             how = f"{whose} are these or any others, {steps} the same (`replace_one`)"
         found = [f"Protected is {who}: {how}."]
         if most is not None and self.bounded:
-            rows = "row counts" if most == 1 else f"{most:,} rows count"
+            which = " that a gauge counts" if self.is_added else ""
             during = " in a period" if self.period else ""
+            first = "the first counts" if most == 1 else f"the first {most:,} count"
             found.append(
-                f"Of an id with more{during}, only the first {rows}, so that it is protected whole."
+                f"Of an id with more rows{which}{during}, only {first}, so that it is protected "
+                "whole."
             )
         return found
 

@@ -123,10 +123,18 @@ RULES = {
     ),
     "with at most 3 events over the whole life of the stream": lambda c: c.unit == "id",
     "with at most 3 events in it": lambda c: c.unit == "id, weekly",
-    "Of an id with more, only the first 3 rows count, so that it is protected whole": (
-        lambda c: c.unit == "id"
+    "Of an id with more rows that a gauge counts, only the first 3 count": (
+        lambda c: c.unit == "id" and c.relation == RELATIONS[0]
     ),
-    "Of an id with more in a period, only the first 3 rows count": lambda c: c.unit == UNITS[2],
+    "Of an id with more rows, only the first 3 count, so that it is protected whole": (
+        lambda c: c.unit == "id" and c.relation == RELATIONS[1]
+    ),
+    "Of an id with more rows that a gauge counts in a period, only the first 3 count": (
+        lambda c: c.unit == "id, weekly" and c.relation == RELATIONS[0]
+    ),
+    "Of an id with more rows in a period, only the first 3 count": (
+        lambda c: c.unit == "id, weekly" and c.relation == RELATIONS[1]
+    ),
     "a record that is taken away keeps its place": (
         lambda c: c.clock == "records" and c.relation == RELATIONS[0]
     ),

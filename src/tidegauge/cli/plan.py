@@ -92,12 +92,14 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
         for view in gauge["views"]:
             terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
     terminal.data("")
-    columns = [Column(title, right=True) for title in ("times the unit", "epsilon", "delta")]
+    columns = [Column(title, right=True) for title in ("together", "epsilon", "delta")]
     rows = [
-        [str(row["events"]), significant(row["epsilon"]), f"{row['delta']:g}"]
+        [str(row["events"]), significant(row["epsilon"]), f"{row['delta']:g}".replace("e-0", "e-")]
         for row in told["k_events"]
     ]
-    terminal.table("What it means for somebody with more", columns, rows)
+    terminal.table(
+        "What it means for several protected units, such as those of one person", columns, rows
+    )
     terminal.data(f"\n{told['guarantee']}, spent: {told['spent']}\n{told['sha256']}")
 
 

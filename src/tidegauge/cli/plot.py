@@ -95,6 +95,8 @@ def plot(
             f"Expected at most {_MOST_PANELS} panels, got {len(panels)}: one for each view and "
             "cell. They would be too small. Choose views with --view."
         )
+    cells = len(panels) // len(opened)
+    columns = next(n for n in (3, 2, 1) if cells % n == 0) if len(opened) > 1 < cells else 2
     about, mechanism = dict(folder.plan.about), opened[0].view.gauge.mechanism
     label = what[opened[0].name] if len(opened) == 1 else folder.plan.gauge(name).kind
     apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
@@ -102,7 +104,7 @@ def plot(
     releases_figure(
         _ends(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
         value_label=label, time_label=unit + apart, caption=folder.promise(), share_y=False,
-        level=mechanism.level, band=mechanism.band,
+        level=mechanism.level, band=mechanism.band, columns=columns,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")
 

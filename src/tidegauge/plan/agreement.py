@@ -148,7 +148,7 @@ class Agreement:
 
     @staticmethod
     def _is_text(sources: Sequence[str]) -> bool:
-        """Whether a source has its stamps as text; times of Parquet tell whether they have zones."""
+        """Whether a source has its stamps as text; Parquet tells whether its times have zones."""
         return any(source == "-" or kind_of(source) != "parquet" for source in sources)
 
     def _unit(self) -> IdUnit | None:

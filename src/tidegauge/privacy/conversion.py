@@ -78,6 +78,12 @@ def mu_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
     Examples:
         >>> float(mu_from_epsilon_delta(1, 1e-9))
         0.181974807283
+
+    References:
+        Balle and Wang (2018), Theorem 8: the exact curve of Gaussian noise; Dong, Roth and Su
+        (2022), Corollary 2.13: it is that of mu-GDP.
+
+    Cost: a bisection over the curve, a few milliseconds.
     """
     promise = ApproxDP(epsilon, delta)
     eps = float(promise.epsilon)
@@ -102,6 +108,11 @@ def epsilon_from_mu(mu: Number, delta: Number) -> Fraction:
     Examples:
         >>> float(epsilon_from_mu(1, 1e-9))
         6.17393504704
+
+    References:
+        The same curve as :func:`mu_from_epsilon_delta`, solved for epsilon.
+
+    Cost: a bisection over the curve, a few milliseconds.
     """
     loss = float(GaussianDP(mu).mu)
     goal = log_fraction(ApproxDP(1, delta).delta)
@@ -330,6 +341,12 @@ def k_event_table(
     Examples:
         >>> [(row.events, float(row.epsilon)) for row in k_event_table(PureDP(0.5), 1e-9, (2, 10))]
         [(2, 1.0), (10, 5.0)]
+
+    References:
+        Group privacy: Dong, Roth and Su (2022), Theorem 2.14 (mu); Bun and Steinke (2016),
+        Proposition 1.9 (rho); Dwork and Roth (2014), Theorem 2.2 (epsilon).
+
+    Cost: one conversion a row, a few milliseconds each.
     """
     for k in ks:
         integer("ks", k, low=1, high=1 << 40, why=_WHY_KS)

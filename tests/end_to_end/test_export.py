@@ -86,7 +86,7 @@ def test_a_reader_that_had_enough_is_no_fault(published, form):
 
 
 def test_a_table_is_text(published):
-    out, _ = export(published, "--view", "1d")
+    out, _ = export(published, "--view", "1d", "--format", "table")
     head = out.splitlines()[1].split()
     assert ["shop", "step", "step_start"] == head[:3]
 

@@ -10,9 +10,9 @@ from typing import Any
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.plan.durations import UNITS, written
 from tidegauge.plan.plan import Plan, PlannedGauge
-from tidegauge.privacy.conversion import K_EVENTS, KEvents, k_event_table
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
 from tidegauge.strategies.decay import Custom, Decay, Exponential, Polynomial, Running, Step, Window
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from tidegauge.privacy.conversion import KEvents, k_event_table, odds_exceeded
+from tidegauge.privacy.conversion import odds_exceeded
 from tidegauge.privacy.guarantee import (
     ZCDP,
     ApproxDP,
@@ -19,6 +19,7 @@ from tidegauge.privacy.guarantee import (
     factor,
     rounded_up,
 )
+from tidegauge.privacy.k_events import KEvents, k_event_table
 from tidegauge.privacy.protected import Protected
 
 __all__ = ["bullets", "exactly", "more_units", "named", "numbers", "privacy_statement"]

@@ -3,8 +3,9 @@ from fractions import Fraction
 
 import pytest
 
-from tidegauge.privacy.conversion import k_event_table, mu_from_epsilon_delta, odds_exceeded
+from tidegauge.privacy.conversion import mu_from_epsilon_delta, odds_exceeded
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
+from tidegauge.privacy.k_events import k_event_table
 from tidegauge.privacy.protected import Protected
 from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
-from terminals import environment
+from terminals import environment, on_a_terminal
 from terminals import in_process as tidegauge
 from visits import CONFIG, START, rows_of_visits, write_visits
 
@@ -87,7 +87,7 @@ def test_a_reader_that_had_enough_is_no_fault(published, form):
 
 
 def test_a_table_is_text(published):
-    out, _ = export(published, "--view", "1d")
+    out, _ = export(published, "--view", "1d", "--format", "table")
     head = out.splitlines()[1].split()
     assert ["shop", "step", "step_start"] == head[:3]
 
@@ -269,3 +269,32 @@ def test_what_is_no_file_is_not_replaced_by_one(published, tmp_path):
         code, _, err = tidegauge("export", "public", *words, cwd=published)
         assert 2 == code
         assert "no file at all" in err
+
+
+def test_a_pipe_gets_every_row_and_a_terminal_the_latest(published):
+    out, _ = export(published, "--view", "step")
+    rows = out.splitlines()
+    assert rows[0] == ",".join(COLUMNS)
+    assert len(rows) == 1 + 7 * 24 * 3
+    code, shown = on_a_terminal("export", "public", "--view", "step", cwd=published, COLUMNS="200")
+    assert 0 == code
+    assert "The last 40 of 504 rows" in shown
+    assert "2025-01-13T00:00:00Z" in shown
+    assert "2025-01-06T00:00:00Z" not in shown
+    assert "2025-01-06T00:00:00Z" in export(published, "--view", "step", "--format", "table")[0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "views", "columns"), [(2, 2, 2), (3, 2, 3), (5, 2, 1), (3, 1, 2)]
+)
+def test_panels_of_one_view_share_rows_with_no_other(tmp_path, monkeypatch, cells, views, columns):
+    shops = ", ".join(f"s{n}" for n in range(cells - 1))
+    config = CONFIG.replace("north, south", shops)
+    shop = write_visits(tmp_path, rows_of_visits(days=1), config)
+    until = "2025-01-07T00:00:00Z"
+    assert 0 == tidegauge("run", "visits.yaml", "--until", until, cwd=shop)[0]
+    drawn = []
+    monkeypatch.setattr("tidegauge.plots.releases_figure", lambda *_, **words: drawn.append(words))
+    chosen = [word for view in ("step", "running")[:views] for word in ("--view", view)]
+    assert 0 == tidegauge("plot", "public", *chosen, "-o", "x.png", cwd=shop)[0]
+    assert columns == drawn[0]["columns"]

@@ -14,7 +14,8 @@ from tidegauge.engine import run as running
 from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
-from tidegauge.errors import StoreBehind, StoreMismatch
+from tidegauge.errors import InvalidInput, StoreBehind, StoreMismatch
+from tidegauge.planning.promise import odds, promise
 from tidegauge.testing import seeded_meter
 
 PLAN = stand.plan_of(end=30)
@@ -108,7 +109,23 @@ def test_a_second_release_is_charged_in_full_and_draws_everything_anew(place):
     aside = {f"superseded/1/{name}": data for name, data in before.items()}
     assert aside.items() <= place.files().items()  # what was published is still there
     assert "further release" in place.files()["PRIVACY.md"].decode()
-    assert 1 == len(json.loads(place.files()["privacy.json"])["errata"])
+    assert "ERRATUM, 2 releases" in place.files()["PRIVACY.md"].decode().splitlines()[0]
+
+
+def test_whatever_a_reader_is_told_after_a_second_release_is_of_both(place):
+    folder = PublicFolder(place.public)
+    before = folder.releases, folder.promise(), folder.statement()
+    assert (1, True) == (before[0], before[1] in before[2])
+    place.run(PLAN, ROWS, accept_second_release=True, until=until(20))
+    assert (2, promise(PLAN, 2)) == (folder.releases, folder.promise())
+    assert folder.promise() in folder.statement()
+    assert before[1] not in folder.statement()
+    privacy, ledger = (json.loads(place.files()[f"{name}.json"]) for name in ("privacy", "ledger"))
+    assert ledger["epsilon"] == privacy["guarantee"]["epsilon"]
+    assert privacy["odds"] == odds(PLAN, 2) != odds(PLAN)
+    (place.public / "ledger.json").unlink()
+    with pytest.raises(InvalidInput, match="Fetch the folder again"):
+        folder.promise()
 
 
 def test_a_second_release_is_accepted_once_and_then_goes_on(place):

@@ -35,9 +35,10 @@ def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
         if views and len(views[0].grains):
             _table(terminal, folder, gauge, views)
     if outcome.first == 0:
-        terminal.data(folder.statement())
-    else:
-        terminal.data(f"What is promised: {public / 'PRIVACY.md'}")
+        from tidegauge.planning.statement import first_page
+
+        terminal.data(first_page(folder.statement()))
+    terminal.data(f"The whole statement, to be signed: {public / 'PRIVACY.md'}")
 
 
 def _table(

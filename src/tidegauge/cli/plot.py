@@ -105,14 +105,16 @@ def plot(
             f"Expected at most {_MOST_PANELS} panels, got {len(panels)}: one for each view and "
             "cell. They would be too small. Choose views with --view."
         )
+    cells = len(panels) // len(opened)
+    columns = next(n for n in (3, 2, 1) if cells % n == 0) if len(opened) > 1 < cells else 2
     about, mechanism = dict(folder.plan.about), opened[0].view.gauge.mechanism
     label = what[opened[0].name] if len(opened) == 1 else folder.plan.gauge(name).kind
     apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
         ends_of(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
-        value_label=label, time_label=unit + apart, caption=_caption(folder), share_y=False,
-        level=mechanism.level, band=mechanism.band,
+        value_label=label, time_label=unit + apart, caption=folder.promise(), share_y=False,
+        level=mechanism.level, band=mechanism.band, columns=columns,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")
 
@@ -158,10 +160,3 @@ def _length(steps: int, clock: Clock) -> str:
     from tidegauge.planning.words import length_in_words
 
     return length_in_words(steps, clock.step_us).removeprefix("1 ")
-
-
-def _caption(folder: PublicFolder) -> str:
-    """The guarantee in one sentence, from the plan; no text of the operator is in it."""
-    from tidegauge.planning.promise import promise
-
-    return promise(folder.plan)

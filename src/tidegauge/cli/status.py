@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidegauge.cli.command import command
+from tidegauge.cli.counts import meaning
 from tidegauge.cli.latest import moment
 from tidegauge.cli.terminal import Column, Terminal
 
@@ -47,12 +48,12 @@ def status(terminal: Terminal, store: Path) -> None:
         terminal.data(f"Mark: {mark}")
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
-    terminal.data(f"{odds(plan)}\n")
+    terminal.data(f"{odds(plan, max(1, len(seen.spends)))}\n")
     charges = [[one.name, _cost(one.cost)] for one in plan.ledger.charges]
     terminal.table("Ledger of one release", [Column("gauge"), Column("cost")], charges)
-    counts = [[name, f"{count:,}"] for name, count in sorted(seen.counters.items())]
+    counts = [[name, f"{n:,}", meaning(name)] for name, n in sorted(seen.counters.items())]
     terminal.data("")
-    columns = [Column("rows and totals"), Column("count", right=True)]
+    columns = [Column("rows and totals"), Column("count", right=True), Column("")]
     terminal.table("For the operator alone: exact, and not private", columns, counts)
 
 

@@ -202,7 +202,9 @@ class PrivacyForm(_Strict):
         ),
     ] = "add_or_remove_one"
     epsilon: Number | None = Field(None, description="Largest logarithm of a change of odds")
-    delta: Number | None = Field(None, description="Probability that it may be larger")
+    delta: Number | None = Field(
+        None, description="What is added to probabilities beyond e^epsilon"
+    )
     rho: Number | None = Field(None, description="In place of epsilon: zero-concentrated DP")
     mu: Number | None = Field(None, description="In place of epsilon: Gaussian DP")
 

@@ -81,6 +81,14 @@ class Settings:
         """Return a path of these settings as the process can open it."""
         return Path(self.base) / text
 
+    def missing(self) -> list[str]:
+        """Return the sources that no file is there for; names are looked for, no file is opened."""
+        return [
+            source
+            for source in self.sources
+            if source != "-" and not any(place.file for place in matches(self.path(source)))
+        ]
+
     def check(self, *files: Path) -> list[Conflict]:
         """Return which places would overwrite one another or let private state out.
 

@@ -529,7 +529,8 @@ def test_parts_of_steps_are_refused(step, length):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "h", "1", "1.5h", "-1h", "1 h", "1h ", "1D", "1y", "1mo", "\u0661h"]
+    "text",
+    ["", "h", "1", "1.5h", "-1h", "1 h", "1h ", "1D", "1y", "1mo", "\u0661h", "15m30d", "1h1h"],
 )
 def test_what_is_no_duration_is_refused(text):
     with pytest.raises(InvalidParameter, match="Expected a duration"):

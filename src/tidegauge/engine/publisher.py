@@ -156,7 +156,13 @@ class Publisher:
                 self._put_next()
 
     def settle(self) -> None:
-        """Put the files that are still waiting."""
+        """Put the files that are still waiting.
+
+        Raises:
+            StoreBehind: Another store has taken the folder.
+        """
+        if self._waiting:
+            self.claim.refuse_taken()
         while self._waiting:
             self._put_next()
 

@@ -26,7 +26,8 @@ from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
-from tidegauge.privacy.statement import fact_of, privacy_statement
+from tidegauge.privacy.protected import Protected
+from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
@@ -130,7 +131,7 @@ class GaugePlan:
         """Return this plan with one published view; what affects privacy is the same."""
         return replace(self, views=((name, decay),))
 
-    def full_after(self, view: str) -> int:
+    def full_after(self, view: str | Decay) -> int:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
         return full_after(self.decay(view))
 
@@ -242,8 +243,7 @@ class GaugePlan:
 
     def promise(self) -> str:
         """Return the guarantee in one sentence, for what this plan protects."""
-        neighbors = self.neighbors
-        return self.guarantee.in_words(fact_of(neighbors.unit, neighbors.relation))
+        return self.guarantee.in_words(self._protected().question)
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""
@@ -262,14 +262,16 @@ class GaugePlan:
         }
         return privacy_statement(
             self.guarantee,
-            self.neighbors.unit,
-            self.neighbors.relation,
+            self._protected(),
             gauges={
                 "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
             },
             declared=declared,
             spent=self.charged().total(),
         )
+
+    def _protected(self) -> Protected:
+        return Protected(self.neighbors.unit, self.neighbors.relation)
 
     def __getstate__(self) -> dict[str, Any]:
         """What defines the plan, without the numbers that it remembers."""

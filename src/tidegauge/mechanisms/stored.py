@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tidegauge.checks import shown
+from tidegauge.checks import LARGEST, shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
@@ -57,13 +57,13 @@ def fraction_of(text: Any) -> Fraction:
     """Return the fraction written as ``"n/d"``; refuse every other way of writing it.
 
     Raises:
-        InvalidParameter: It is not of the form, or not in lowest terms.
+        InvalidParameter: It is not of the form, not in lowest terms, or beyond what doubles hold.
     """
     if isinstance(text, str) and len(text) <= _MOST_DIGITS:
         top, slash, bottom = text.partition("/")
         if slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom):
             value = Fraction(int(top), int(bottom))
-            if fraction_text(value) == text:
+            if fraction_text(value) == text and abs(value) < LARGEST:
                 return value
     raise InvalidParameter(
         f'Expected a fraction "n/d" in lowest terms, got {shown(text)}. '
@@ -135,6 +135,13 @@ class Reader:
         if not isinstance(value, list):
             raise self._refusal(f"Expected {self._what}.{name} to be a list, got {shown(value)}.")
         return tuple(value)
+
+    def optional_items(self, name: str) -> tuple[Any, ...] | None:
+        """Return a field that is a list or null."""
+        if self._left.get(name, "") is None:
+            self.take(name)
+            return None
+        return self.items(name)
 
     def text(self, name: str) -> str:
         """Return a field that is text."""

@@ -5,11 +5,13 @@ random numbers have no meaning here. Only listed constructs pass; sqlglot parses
 decides what every construct means, so that neither sqlglot's nor polars' habits change what a
 signed plan counts:
 
-* numbers are doubles; what is no finite number is NULL (text that is none, division by zero,
-  overflow);
+* numbers are doubles; what is no finite number is NULL (text that is none, also with blanks around
+  it, division by zero, overflow: ``1e400``); a sum reads more than that, see
+  :mod:`~tidegauge.engine.grains`: it leaves out blanks, and clamps 1e400 to its bounds;
 * text is compared by Unicode code points; ``LIKE`` knows ``%`` and ``_``;
 * a column has no type of its own: it is read as a number beside a number, as text beside text, as
-  true or false where a condition stands. So CSV and Parquet give the same rows;
+  true or false where a condition stands. So CSV and Parquet give the same rows, but for truth
+  values beside a number: 1 and 0 in a typed file, no numbers in text;
 * logic is SQL's, with three values; a row counts only if the predicate is TRUE.
 
 Nothing raises on data: a failed cast is NULL. A plain ``CAST`` is read as ``TRY_CAST``.

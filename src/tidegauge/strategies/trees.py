@@ -176,7 +176,8 @@ def build_all_window_sum(
     Raises:
         UnsupportedCombination: They are not.
     """
-    _windows([view for view in asked.views if not isinstance(view, Running)], "AllWindowSum")
+    sums = [Window(LONGEST_WINDOW) if view == Running() else view for view in asked.views]
+    _windows(sums, "AllWindowSum")
     steps = None if asked.end is None else min(asked.end, MOST_STEPS)
     plain = all_window_sum(beta, steps, most=asked.most)
     bits = _lattice_bits(asked, int(plain.absolute_gain))
@@ -189,8 +190,8 @@ def _windows(views: Sequence[Decay], name: str) -> list[Window]:
     Raises:
         UnsupportedCombination: One is none.
     """
-    windows = [Window(1) if isinstance(view, Step) else view for view in views]
-    if not all(isinstance(view, Window) for view in windows):
+    windows = [view for view in views if not isinstance(view, Step)]  # steps are leaves
+    if not windows or not all(isinstance(view, Window) for view in windows):
         raise UnsupportedCombination(
             f"Expected views that are windows, got {shown([view.name for view in views])}. {name} "
             "releases no others. Leave the strategy out, or the views."

@@ -43,6 +43,7 @@ from tidegauge.strategies.decay import (
 )
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
 __all__ = ["NOISE_IN_WORDS", "GaugePlan", "views_read"]
@@ -56,6 +57,7 @@ _STRATEGIES: dict[type, str] = {
     DenseToeplitz: "a Toeplitz encoding of a short stream",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
+    PolynomialSum: "windows of falling weight, each by binary trees",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",

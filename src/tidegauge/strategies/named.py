@@ -18,9 +18,11 @@ from typing import Any, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.asked import Asked
+from tidegauge.strategies.decayed.named import exponential_sum
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.polynomial_sum import build_polynomial_sum
-from tidegauge.strategies.strategy import Norm, Strategy
+from tidegauge.strategies.strategy import Strategy
 from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
@@ -42,26 +44,6 @@ class ByName:
 
 @final
 @dataclass(frozen=True)
-class Asked:
-    """What a builder knows of a gauge: public numbers.
-
-    Attributes:
-        views: Decays to design for, each once.
-        norm: L1 for discrete Laplace noise, L2 for rounded Gaussian.
-        most: Totals of one cell and step are clamped to this many grains.
-        horizon: Steps to design for; None: unknown.
-        end: The last step; None: no end.
-    """
-
-    views: tuple[Decay, ...]
-    norm: Norm
-    most: int
-    horizon: int | None
-    end: int | None
-
-
-@final
-@dataclass(frozen=True)
 class NamedStrategy:
     """One strategy that has a name.
 
@@ -78,8 +60,22 @@ class NamedStrategy:
     offered: bool = True
 
 
+def _stream_itself(asked: Asked) -> Identity:
+    """Return the trivial strategy, which serves everything and is always a candidate."""
+    return Identity(0)
+
+
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
+        "InputPerturbation": NamedStrategy(
+            _stream_itself, "InputPerturbation, the stream itself", offered=False
+        ),
+        "ExponentialSum": NamedStrategy(
+            exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
+        ),
+        "ExponentialSumAsPrinted": NamedStrategy(
+            partial(exponential_sum, printed=True), "ExponentialSum with the printed lambda"
+        ),
         "WindowSum": NamedStrategy(build_window_sum, "WindowSum, binary trees without roots"),
         "WindowSumDirect": NamedStrategy(
             partial(build_window_sum, decode="direct"),
@@ -121,9 +117,8 @@ def by_name(name: Any, options: Mapping[str, Any] | None = None) -> ByName:
         InvalidParameter: No such strategy or option, or an option that is no number.
 
     Examples:
-        >>> by_name("Quicksort")
-        Traceback (most recent call last):
-        tidegauge.errors.InvalidParameter: Expected the name of a strategy, got 'Quicksort'. ...
+        >>> by_name("ExponentialSum")
+        ByName(name='ExponentialSum', options=())
     """
     entry = NAMED.get(name) if isinstance(name, str) else None
     if entry is None:

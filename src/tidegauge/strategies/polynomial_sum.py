@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import filters, study
+from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.blocks.combinations import Paths, Way
 from tidegauge.strategies.blocks.levels import check_totals, largest_total
 from tidegauge.strategies.blocks.rings import ring_layout
@@ -52,7 +53,7 @@ _LARGEST_WEIGHT = 1 << 20
 def stepped_windows(
     c: Fraction, beta: Fraction, reach: int, *, printed: bool = False
 ) -> tuple[tuple[int, int], ...]:
-    r"""Return the power of 1 - beta and the end (exclusive age) of each window, empty ones left out.
+    r"""Return the power of 1 - beta and the end (an age, exclusive) of each window that has ages.
 
     Weight 1 on age 0, and (1 - beta)^j on the ages i with (1 - beta)^j <= g(i) < (1 - beta)^(j-1):
     then g(i) (1 - beta) < weight <= g(i). As printed, the ages b(j - 1) <= i < b(j), b(j) the last
@@ -418,17 +419,28 @@ def polynomial_sum(
 
 
 def build_polynomial_sum(
-    asked: Any, *, c: Fraction, beta: Fraction, reach: Fraction, printed: bool = False
+    asked: Asked,
+    *,
+    c: Fraction | None = None,
+    beta: Fraction = Fraction(1, 4),
+    reach: Fraction = Fraction(4096),
+    printed: bool = False,
 ) -> PolynomialSum:
     """The builder of :func:`polynomial_sum` for a gauge whose one view is its decay.
 
     Raises:
         UnsupportedCombination: The view is another one, or the noise is not Laplace.
+        InvalidParameter: An option is missing or out of range.
     """
     if asked.norm is not Norm.L1:
         raise UnsupportedCombination(
             "Expected a guarantee of pure epsilon for PolynomialSum, got one under Gaussian noise. "
             "Its budgets are computed for Laplace noise. Use epsilon alone."
+        )
+    if c is None or reach.denominator > 1:
+        raise InvalidParameter(
+            f"Expected options c, a number, and reach, a whole one, got c={shown(c)} and "
+            f"reach={shown(reach)}. The weights follow from them. Name both."
         )
     made = polynomial_sum(c, beta, int(reach), printed=printed)
     if asked.views != (made.decay,):

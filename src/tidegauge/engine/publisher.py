@@ -27,7 +27,7 @@ from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.plan import Plan
-from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
+from tidegauge.strategies.strategy import Float64, Int64, State
 
 if TYPE_CHECKING:
     import polars as pl
@@ -283,8 +283,8 @@ class Publisher:
         cells = block.measured.shape[1]
         table = pl.DataFrame(
             {
-                "step": numbers // COORDINATES_PER_STEP + 1,
-                "row": numbers % COORDINATES_PER_STEP,
+                "step": numbers // strategy.coordinates_per_step + 1,
+                "row": numbers % strategy.coordinates_per_step,
                 "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
             }
         )

@@ -45,6 +45,7 @@ from tidegauge.strategies.decay import (
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
 __all__ = ["NOISE_IN_WORDS", "GaugePlan", "views_read"]
@@ -59,6 +60,7 @@ _STRATEGIES: dict[type, str] = {
     DecayedTree: "the left nodes of a tree of decayed sums",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
+    PolynomialSum: "windows of falling weight, each by binary trees",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",

@@ -34,6 +34,7 @@ from tidegauge.strategies.decay import (
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
 
@@ -293,6 +294,16 @@ def _dense(strategy: DenseToeplitz) -> dict[str, Any]:
     return {"coefficients": list(strategy.coefficients), "lattice_bits": strategy.lattice_bits}
 
 
+def _polynomial_sum(strategy: PolynomialSum) -> dict[str, Any]:
+    return {
+        "beta": fraction_text(strategy.beta),
+        "powers": list(strategy.powers),
+        "ends": list(strategy.ends),
+        "weights": list(strategy.weights),
+        "printed": strategy.printed,
+    }
+
+
 _FORMS: dict[type, _Form] = {
     Step: _Form(_nothing, lambda r: Step()),
     Running: _Form(_nothing, lambda r: Running()),
@@ -355,6 +366,16 @@ _FORMS: dict[type, _Form] = {
             tuple(read_as(view, Running, Window) for view in r.items("views")),
             r.integer("lattice_bits"),
             _read_weights(r),
+        ),
+    ),
+    PolynomialSum: _Form(
+        _polynomial_sum,
+        lambda r: PolynomialSum(
+            r.fraction("beta"),
+            r.integers("powers"),
+            r.integers("ends"),
+            r.integers("weights"),
+            r.flag("printed"),
         ),
     ),
     RoundedGaussian: _Form(

@@ -21,6 +21,7 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decayed.named import exponential_sum
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import build_polynomial_sum
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 
@@ -91,6 +92,18 @@ NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
             partial(build_all_window_sum, printed=True),
             "AllWindowSum by the printed formula",
             ("beta",),
+            offered=False,
+        ),
+        "PolynomialSum": NamedStrategy(
+            build_polynomial_sum,
+            "PolynomialSum, a window for each step of the weights",
+            ("c", "beta", "reach"),
+            offered=False,
+        ),
+        "PolynomialSumAsPrinted": NamedStrategy(
+            partial(build_polynomial_sum, printed=True),
+            "PolynomialSum as printed, a baseline",
+            ("c", "beta", "reach"),
             offered=False,
         ),
     }

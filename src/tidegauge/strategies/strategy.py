@@ -163,6 +163,11 @@ class Strategy(ABC):
         in lattice units. Weights below 1e-12 of the largest may be left out.
         """
 
+    @property
+    def coordinates_per_step(self) -> int:
+        """How many numbers ``coordinates`` keeps for each step; all stay below 2^44."""
+        return COORDINATES_PER_STEP
+
     def gain_tells_terms(self, view: Decay) -> bool:
         """Whether two steps of one ``variance_gain`` have one law, and a larger one a wider law.
 
@@ -274,7 +279,7 @@ class Strategy(ABC):
             InvalidParameter: ``steps`` is not in [1, 4096].
         """
         _checked_dense(steps)
-        drawn = self.coordinates(0, steps) % COORDINATES_PER_STEP < self.drawn_places
+        drawn = self.coordinates(0, steps) % self.coordinates_per_step < self.drawn_places
         return self.encoder_matrix(steps)[drawn], self.decoder_matrix(Step(), steps)[:, drawn]
 
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.blocks import Blocks
 from tidegauge.strategies.decay import Decay, Running, Step, Window
 from tidegauge.strategies.strategy import MOST_STEPS, Norm
-
-if TYPE_CHECKING:
-    from tidegauge.strategies.asked import Asked
 
 __all__ = [
     "DECODINGS",
@@ -79,8 +76,8 @@ def window_sum(window: int, decode: str = "root-drop", lattice_bits: int = 0) ->
     integer("window", window, low=1, high=LONGEST_WINDOW, why=why)
     if decode not in DECODINGS:
         raise InvalidParameter(
-            f"Expected decode to be one of {shown(DECODINGS)}, got {shown(decode)}. Nothing else is "
-            "proved. Leave it out for the least noise."
+            f"Expected decode to be one of {shown(DECODINGS)}, got {shown(decode)}. Nothing else "
+            "is proved. Leave it out for the least noise."
         )
     height = (window - 1).bit_length()
     count = max(1, height) if decode == "root-drop" else height + 1
@@ -143,8 +140,8 @@ def all_window_sum(
     value = exact("beta", beta, above=1 if steps is None else 0, why=why)
     if value > _LARGEST_BETA:
         raise InvalidParameter(
-            f"Expected beta of at most {float(_LARGEST_BETA)}, got {shown(beta)}. The largest levels "
-            "would get next to nothing. Use 1.5."
+            f"Expected beta of at most {float(_LARGEST_BETA)}, got {shown(beta)}. The largest "
+            "levels would get next to nothing. Use 1.5."
         )
     if steps is not None:
         why = "The number of levels follows from it. Leave it out if it is unknown."

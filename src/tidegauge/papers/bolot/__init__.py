@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         changed_values,
     )
     from tidegauge.papers.bolot.response import RandomizedResponse
+    from tidegauge.papers.polynomial_sum import PolynomialSum
     from tidegauge.papers.windows import AllWindowSum, WindowSum
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "History",
     "HolisticPredicateSum",
     "InputPerturbation",
+    "PolynomialSum",
     "PredicateSum",
     "RandomizedResponse",
     "WindowSum",
@@ -45,6 +47,7 @@ _HOMES = {
     "bolot.perturbation": ("InputPerturbation",),
     "bolot.predicates": ("History", "HolisticPredicateSum", "PredicateSum", "changed_values"),
     "bolot.response": ("RandomizedResponse",),
+    "polynomial_sum": ("PolynomialSum",),
     "windows": ("AllWindowSum", "WindowSum"),
 }
 

@@ -41,6 +41,7 @@ from tidegauge.strategies.decay import (
     full_after,
 )
 from tidegauge.strategies.dense import DenseToeplitz
+from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
@@ -55,6 +56,8 @@ _STRATEGIES: dict[type, str] = {
     DenseToeplitz: "a Toeplitz encoding of a short stream",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
+    Shaped: "the count itself under shaped noise",
+    Anchored: "the count now and then, and its changes in between",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",
@@ -77,7 +80,8 @@ class GaugePlan:
         neighbors: Who is protected and how far one unit can move the stream.
         strategy: The factorization, with the exact numbers that define it.
         law: The noise, in lattice units of the strategy.
-        max_per_step: Totals of a cell and step are clamped to this many grains.
+        max_per_step: Totals of a cell and step are clamped to this many grains; larger counts of
+            different values are refused, for what is cut off an interval need not be one.
         horizon: How many steps the accuracy is designed for; None: unknown.
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
@@ -114,6 +118,12 @@ class GaugePlan:
             InvalidParameter: There is no view of this name, or it is neither.
         """
         if isinstance(view, Decay):
+            if self.neighbors.distinct is not None and view != self.views[0][1]:
+                raise InvalidParameter(
+                    f"Expected the count of different values itself, {self.views[0][0]}, got "
+                    f"{shown(view.name)}. Those of another window are no function of it. Measure "
+                    "them in a gauge of their own."
+                )
             return view
         for name, decay in self.views:
             if name == view:
@@ -358,7 +368,16 @@ class GaugePlan:
         horizon, end = steps_of(self.horizon, self.end)
         if (horizon, end) != (self.horizon, self.end):
             raise _unpaid("a horizon within the end", "another")
+        self._verify_distinct()
         self.charged()
+
+    def _verify_distinct(self) -> None:
+        """Refuse a count of different values with other views than the count itself."""
+        distinct = self.neighbors.distinct
+        if distinct is not None:
+            view = Running() if distinct == "ever" else Window(distinct)
+            if [decay for _, decay in self.views] != [view]:
+                raise _unpaid("the count of different values as the one view", "others")
 
     @property
     def noise(self) -> str:

@@ -18,7 +18,7 @@ from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
-from tidegauge.privacy.unit import Contributions, Event, Neighbors, relation_of
+from tidegauge.privacy.unit import Contributions, Distinct, Event, Neighbors, relation_of
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.decay import (
@@ -31,6 +31,7 @@ from tidegauge.strategies.decay import (
     Window,
 )
 from tidegauge.strategies.dense import DenseToeplitz
+from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
@@ -202,6 +203,7 @@ def _nothing(_: Any) -> dict[str, Any]:
 
 
 def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
+    distinct = {} if neighbors.distinct is None else {"distinct": neighbors.distinct}
     return {
         "unit": plain(neighbors.unit),
         "relation": neighbors.relation.value,
@@ -209,6 +211,7 @@ def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
         "high": neighbors.high,
         "max_cells": neighbors.max_cells,
         "cells": neighbors.cells,
+        **distinct,  # sums say nothing of it
     }
 
 
@@ -217,7 +220,19 @@ def _read_neighbors(reader: Reader) -> Neighbors:
         read_as(reader.take("unit"), Event, Contributions),
         relation_of(reader.text("relation")),
         *(reader.integer(name) for name in ("low", "high", "max_cells", "cells")),
+        distinct=_read_distinct(reader) if "distinct" in reader.names else None,
     )
+
+
+def _read_distinct(reader: Reader) -> Distinct:
+    given = reader.take("distinct")
+    if given == "ever":
+        return "ever"
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise InvalidParameter(
+            f'Expected distinct to be "ever" or steps, got {shown(given)}. It was changed.'
+        )
+    return given
 
 
 def _blocks(strategy: Blocks) -> dict[str, Any]:
@@ -261,6 +276,16 @@ def _normalised(strategy: NormalisedBlt) -> dict[str, Any]:
 
 def _dense(strategy: DenseToeplitz) -> dict[str, Any]:
     return {"coefficients": list(strategy.coefficients), "lattice_bits": strategy.lattice_bits}
+
+
+def _shaped(strategy: Shaped) -> dict[str, Any]:
+    return {
+        "gaps": list(strategy.gaps),
+        "weights": list(strategy.weights),
+        "window": strategy.window,
+        "lattice_bits": strategy.lattice_bits,
+        "charged_steps": strategy.charged_steps,
+    }
 
 
 _FORMS: dict[type, _Form] = {
@@ -312,6 +337,20 @@ _FORMS: dict[type, _Form] = {
     ),
     DenseToeplitz: _Form(
         _dense, lambda r: DenseToeplitz(r.integers("coefficients"), r.integer("lattice_bits"))
+    ),
+    Shaped: _Form(
+        _shaped,
+        lambda r: Shaped(
+            r.integers("gaps"),
+            r.integers("weights"),
+            r.integer("window"),
+            r.integer("lattice_bits"),
+            r.integer("charged_steps"),
+        ),
+    ),
+    Anchored: _Form(
+        lambda s: {"periods": list(s.periods), "window": s.window},
+        lambda r: Anchored(r.integers("periods"), r.integer("window")),
     ),
     Blocks: _Form(
         _blocks,

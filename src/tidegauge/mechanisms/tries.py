@@ -31,6 +31,7 @@ from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Running, Step
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
+from tidegauge.strategies.distinct import Anchored, Shaped, anchored, shaped
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -53,6 +54,9 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
     Each is proved private under noise of this kind; its lattice is chosen afterwards.
     """
     decays = tuple(_decays(request))
+    if request.neighbors.lasting is not None:
+        yield from _of_windows(request.neighbors.lasting, kind)
+        return
     yield "the stream itself", Identity(0)
     if kind is GaussianCost:
         if not all(isinstance(decay, Step) for decay in decays):
@@ -69,6 +73,23 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
             opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
             *smaller, largest = map(str, blocks.levels)
             yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
+
+
+def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for a count of the different values of a window, which is no sum of steps."""
+    if kind is GaussianCost:
+        made = shaped(window)
+        yield f"the count itself under {len(made.gaps)} buffers of shaped noise", made
+        return
+    made_of = [anchored(window)]
+    if len(made_of[0].periods) > 1:
+        made_of.insert(0, Anchored((1,), window))
+    for found in made_of:
+        *smaller, largest = map(str, found.periods)
+        between = f", and its changes over {', '.join(smaller)}" if smaller else ""
+        yield f"the count at every {largest} steps{between}".replace("every 1 steps", "each step"), (
+            found
+        )
 
 
 def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
@@ -214,7 +235,8 @@ def _refuse_blurred(request: Request, views: Sequence[Prediction]) -> None:
     """Refuse where double precision of the largest value is not small beside the noise."""
     steps = min(request.horizon or UNKNOWN_HORIZON, UNKNOWN_HORIZON)
     for view in views:
-        largest = request.max_per_step * float(np.abs(view.decay.weights(steps)).sum())
+        times = 1.0 if request.neighbors.lasting else np.abs(view.decay.weights(steps)).sum()
+        largest = request.max_per_step * float(times)
         if largest * 2.0**-53 > view.worst_std / 100:
             raise UnsupportedCombination("double precision could not hold its largest values")
 
@@ -233,7 +255,7 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
         return strategy, DiscreteLaplace(scale)
     if isinstance(strategy, DenseToeplitz):
         return _dense(strategy, request, cost)
-    assert isinstance(strategy, Blt | Comb | NormalisedBlt | Identity)
+    assert isinstance(strategy, Blt | Comb | NormalisedBlt | Identity | Shaped)
     found = _finest(strategy, request, cost)
     if isinstance(strategy, Identity | NormalisedBlt):
         if found is None:
@@ -250,7 +272,7 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
 
 
 def _finest(
-    strategy: Blt | Comb | NormalisedBlt | Identity, request: Request, cost: GaussianCost
+    strategy: Blt | Comb | NormalisedBlt | Identity | Shaped, request: Request, cost: GaussianCost
 ) -> tuple[Strategy, Law] | None:
     """The finest lattice that its integers allow, and rounded Gaussian noise on it."""
     growth = strategy.beta.denominator if isinstance(strategy, Comb) else 1
@@ -284,7 +306,7 @@ def _dense(strategy: DenseToeplitz, request: Request, cost: GaussianCost) -> tup
 
 def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
     """Which part of the sensitivity pays for rounding over the charged steps."""
-    if not isinstance(strategy, Blt | Comb):
+    if not isinstance(strategy, Blt | Comb | Shaped):
         return Fraction(0)
     whole = strategy.sensitivity(Norm.L2, request.neighbors)
     single = replace(strategy, charged_steps=1).sensitivity(Norm.L2, request.neighbors)

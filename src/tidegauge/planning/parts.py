@@ -11,7 +11,7 @@ from typing import Literal
 
 from tidegauge.checks import integer
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.privacy.unit import NeighboringRelation, Neighbors, PrivacyUnit
+from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay
 
 __all__ = [
@@ -19,11 +19,14 @@ __all__ = [
     "MOST_CELLS",
     "Clock",
     "IdUnit",
+    "Kind",
     "PlannedGauge",
     "TimeColumn",
     "count_cells",
     "neighbors_of",
 ]
+
+Kind = Literal["count", "sum", "count_distinct"]
 
 ALL_CELLS = "*"
 """Stands in the place of each ``by`` value in the sum of all cells."""
@@ -84,8 +87,8 @@ class PlannedGauge:
 
     Attributes:
         name: As published.
-        kind: ``"count"`` of rows or ``"sum"`` of a column.
-        column: What is summed; None for a count.
+        kind: ``"count"`` of rows, ``"sum"`` of a column or ``"count_distinct"`` values of it.
+        column: What is summed, or whose values are counted; None for a count.
         low: Least contribution of a row, in grains; values below count as this.
         high: Largest contribution of a row, in grains; values above count as this.
         round_to: The value of one grain.
@@ -101,7 +104,7 @@ class PlannedGauge:
     """
 
     name: str
-    kind: Literal["count", "sum"]
+    kind: Kind
     column: str | None
     low: int
     high: int
@@ -115,6 +118,16 @@ class PlannedGauge:
     budget_weight: Fraction
     mechanism: GaugePlan
     totals: bool = False
+
+    @property
+    def distinct(self) -> Distinct | None:
+        """Which different values are counted; None: rows or a sum."""
+        return self.mechanism.neighbors.distinct
+
+    @property
+    def largest(self) -> int:
+        """No contribution of a row is larger in size, in grains."""
+        return max(-self.low, self.high)
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:
@@ -140,10 +153,15 @@ class PlannedGauge:
 
 
 def neighbors_of(
-    unit: PrivacyUnit, relation: NeighboringRelation, low: int, high: int, cells: int
+    unit: PrivacyUnit,
+    relation: NeighboringRelation,
+    low: int,
+    high: int,
+    cells: int,
+    distinct: Distinct | None = None,
 ) -> Neighbors:
     """Return what may differ between neighbors in a gauge where an event touches one cell."""
-    return Neighbors(unit, relation, min(low, 0), max(high, 0), 1, cells)
+    return Neighbors(unit, relation, min(low, 0), max(high, 0), 1, cells, distinct)
 
 
 def count_cells(by: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> int:

@@ -269,9 +269,7 @@ def _seen(states: Mapping[str, Mapping[str, State]]) -> dict[str, State]:
     return {name: state[_SEEN] for name, state in states.items() if _SEEN in state}
 
 
-def _without_seen(
-    states: Mapping[str, Mapping[str, State]], name: str
-) -> dict[str, State] | None:
+def _without_seen(states: Mapping[str, Mapping[str, State]], name: str) -> dict[str, State] | None:
     """The stored state of a gauge's meter; None: there is none yet."""
     if name not in states:
         return None

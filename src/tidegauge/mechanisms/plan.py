@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
@@ -45,7 +45,7 @@ from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
-__all__ = ["NOISE_IN_WORDS", "GaugePlan", "views_read"]
+__all__ = ["NOISE_IN_WORDS", "GaugePlan", "check_distinct", "views_read"]
 
 _CHUNK = 256  # steps whose numbers are computed together
 _STRATEGIES: dict[type, str] = {
@@ -373,6 +373,10 @@ class GaugePlan:
 
     def _verify_distinct(self) -> None:
         """Refuse a count of different values with other views than the count itself."""
+        try:
+            check_distinct(self.strategy, self.neighbors)
+        except UnsupportedCombination:
+            raise _unpaid("a strategy that is proved for such counts", "another") from None
         distinct = self.neighbors.distinct
         if distinct is not None:
             view = Running() if distinct == "ever" else Window(distinct)
@@ -394,6 +398,26 @@ class GaugePlan:
         """SHA-256 of everything but the published views; noise of another plan shares no word."""
         text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_distinct(strategy: Strategy, neighbors: Neighbors) -> None:
+    """Refuse a strategy under which values that are seen for the first time could move too far.
+
+    An event moves such a count at two steps, in opposite ways. Columns of C with inner products
+    of at least 0 then differ by no more than the root of their two squares: that is charged.
+
+    Raises:
+        UnsupportedCombination: The strategy is not known to have such columns.
+    """
+    if neighbors.distinct in (None, neighbors.lasting):
+        return
+    alike = isinstance(strategy, Identity | Blt | NormalisedBlt | Blocks | OpenBlocks)
+    if isinstance(strategy, DenseToeplitz):
+        alike = min(strategy.coefficients) >= 0
+    if not alike:
+        raise UnsupportedCombination(
+            "it is not proved for counts of different values, whose changes have both signs"
+        )
 
 
 @lru_cache(maxsize=4096)

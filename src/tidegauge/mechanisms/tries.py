@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +18,7 @@ import numpy as np
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std
-from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
+from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan, check_distinct
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise import gaussian, laplace
 from tidegauge.noise.gaussian import RoundedGaussian
@@ -33,6 +34,7 @@ from tidegauge.strategies.decay import Decay, Running, Step
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Anchored, Shaped, anchored, shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.named import NAMED, Asked, ByName, named_strategy
 from tidegauge.strategies.strategy import Norm, Strategy
 
 __all__ = ["candidates"]
@@ -54,10 +56,19 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
     Each is proved private under noise of this kind; its lattice is chosen afterwards.
     """
     decays = tuple(_decays(request))
+    norm = Norm.L2 if kind is GaussianCost else Norm.L1
+    asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
     if request.neighbors.lasting is not None:
+        if request.strategy is not None:
+            raise UnsupportedCombination("it serves sums, not counts of different values")
         yield from _of_windows(request.neighbors.lasting, kind)
         return
+    if request.strategy is not None:
+        yield NAMED[request.strategy.name].words, named_strategy(request.strategy, asked)
+        return
     yield "the stream itself", Identity(0)
+    if request.neighbors.distinct is None:
+        yield from _of_papers(asked)
     if kind is GaussianCost:
         if not all(isinstance(decay, Step) for decay in decays):
             for found in _fits(request, decays):
@@ -87,9 +98,18 @@ def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]
     for found in made_of:
         *smaller, largest = map(str, found.periods)
         between = f", and its changes over {', '.join(smaller)}" if smaller else ""
-        yield f"the count at every {largest} steps{between}".replace("every 1 steps", "each step"), (
-            found
+        yield (
+            f"the count at every {largest} steps{between}".replace("every 1 steps", "each step"),
+            (found),
         )
+
+
+def _of_papers(asked: Asked) -> Iterator[tuple[str, Strategy]]:
+    """The papers' own strategies that serve what is asked."""
+    for name, entry in NAMED.items():
+        if entry.offered:
+            with suppress(UnsupportedCombination):  # asked for by nobody: passed over in silence
+                yield entry.words, named_strategy(ByName(name), asked)
 
 
 def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
@@ -117,8 +137,16 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
     """
     kind = type(cost)
     noise = NOISE_IN_WORDS[kind]
-    for name, strategy in _strategies(request, kind):
+    try:
+        tried = list(_strategies(request, kind))
+    except UnsupportedCombination as reason:  # of the one that was asked for by name
+        assert request.strategy is not None, "no other builder refuses"
+        name = NAMED[request.strategy.name].words
+        yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
+        return
+    for name, strategy in tried:
         try:
+            check_distinct(strategy, request.neighbors)
             funded, law = _funded(strategy, request, cost)
             views = tuple(_predicted(request, funded, law, cost))
             _refuse_blurred(request, views)
@@ -255,7 +283,8 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
         return strategy, DiscreteLaplace(scale)
     if isinstance(strategy, DenseToeplitz):
         return _dense(strategy, request, cost)
-    assert isinstance(strategy, Blt | Comb | NormalisedBlt | Identity | Shaped)
+    if not isinstance(strategy, Blt | Comb | NormalisedBlt | Identity | Shaped):
+        return _as_it_is(strategy, request, cost)
     found = _finest(strategy, request, cost)
     if isinstance(strategy, Identity | NormalisedBlt):
         if found is None:
@@ -269,6 +298,15 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
     if found is None:
         raise UnsupportedCombination(_OVERFLOW)
     return found
+
+
+def _as_it_is(strategy: Strategy, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:
+    """Rounded Gaussian noise on the lattice that the strategy's builder chose."""
+    scale = _rounded_up(strategy.sensitivity(Norm.L2, request.neighbors) / cost.mu)
+    fits = gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE
+    if not fits or strategy.largest_total < request.max_per_step:
+        raise UnsupportedCombination(_OVERFLOW)
+    return strategy, RoundedGaussian(scale)
 
 
 def _finest(

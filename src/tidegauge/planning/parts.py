@@ -12,19 +12,25 @@ from typing import Literal
 from tidegauge.checks import integer
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
-from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.decay import Decay, Window
 
 __all__ = [
     "ALL_CELLS",
     "MOST_CELLS",
+    "MOST_VALUES",
     "Clock",
     "IdUnit",
     "Kind",
     "PlannedGauge",
     "TimeColumn",
     "count_cells",
+    "distinct_of",
     "neighbors_of",
 ]
+
+MOST_VALUES = 1 << 30
+"""Most different values in one cell at a time: to remember them takes 24 GB. A run that has more
+stops, as one whose memory is full does."""
 
 Kind = Literal["count", "sum", "count_distinct"]
 
@@ -150,6 +156,14 @@ class PlannedGauge:
 
             names |= set(columns(self.where))
         return tuple(sorted(names))
+
+
+def distinct_of(kind: Kind, views: Sequence[tuple[str, Decay]]) -> Distinct | None:
+    """Return which different values a gauge counts, by its one view; None: it counts none."""
+    if kind != "count_distinct":
+        return None
+    decay = views[0][1]
+    return decay.steps if isinstance(decay, Window) else "ever"
 
 
 def neighbors_of(

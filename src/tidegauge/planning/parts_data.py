@@ -9,8 +9,16 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain
-from tidegauge.planning.parts import ALL_CELLS, Clock, IdUnit, PlannedGauge, TimeColumn, count_cells
-from tidegauge.strategies.decay import Decay
+from tidegauge.planning.parts import (
+    ALL_CELLS,
+    Clock,
+    IdUnit,
+    Kind,
+    PlannedGauge,
+    TimeColumn,
+    count_cells,
+)
+from tidegauge.strategies.decay import Decay, Running, Window
 
 __all__ = [
     "changed",
@@ -23,7 +31,11 @@ __all__ = [
 ]
 
 _FORMATS = ("iso", "epoch_s", "epoch_ms")
-_KINDS = ("count", "sum")
+_KINDS: dict[str, Kind] = {
+    "count": "count",
+    "sum": "sum",
+    "count_distinct": "count_distinct",
+}
 _LONGEST = 1 << 62
 _LIFETIME = "lifetime"
 
@@ -88,13 +100,13 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     """Read a gauge that was stored."""
     kind = reader.text("kind")
     if kind not in _KINDS:
-        raise changed(f"a gauge of {_KINDS}", shown(kind))
+        raise changed(f"a gauge of {tuple(_KINDS)}", shown(kind))
     every = Reader(reader.take("every"), "every")
     views = views_read(reader.items("views"))
     names = [name for name, _ in views if name in every.names]
     gauge = PlannedGauge(
         name=reader.text("name"),
-        kind="count" if kind == "count" else "sum",
+        kind=_KINDS[kind],
         column=reader.optional_text("column"),
         low=reader.integer("low"),
         high=reader.integer("high"),
@@ -119,9 +131,17 @@ def gauge_of(reader: Reader) -> PlannedGauge:
 
 def _check_gauge(gauge: PlannedGauge) -> None:
     """What a gauge's own fields have to agree on."""
-    if (gauge.kind == "sum") != (gauge.column is not None):
-        raise changed("a column for a sum and none for a count", "another")
-    if gauge.kind == "count" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
+    if (gauge.kind == "count") != (gauge.column is None):
+        raise changed("a column for a sum or different values and none for a count", "another")
+    if gauge.kind == "count_distinct" and (
+        len(gauge.views) != 1
+        or not isinstance(gauge.views[0][1], Running | Window)
+        or gauge.every
+        or gauge.anticipate
+        or gauge.totals
+    ):
+        raise changed("one window of different values", "another view of them")
+    if gauge.kind != "sum" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
         raise changed("a count to go up by 1", "another contribution")
     if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
         raise changed("ordered bounds, and numbers above 0", "others")

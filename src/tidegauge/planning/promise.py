@@ -17,6 +17,7 @@ from tidegauge.planning.words import (
     budget_share,
     delta_of,
     epsilon_of,
+    gauge_in_words,
     k_events,
     length_in_words,
     mu_of,
@@ -119,9 +120,10 @@ def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
         found[f"{name}, values of {column}"] = shown + more
     if gauge.by:
         found[f"{name}, other"] = "dropped" if gauge.other is None else _code(gauge.other)
-    found[f"{name}, largest total of a cell and step"] = _number(
-        gauge.mechanism.max_per_step * grain
-    )
+    limit = "largest total of a cell and step"
+    if gauge.mechanism.neighbors.lasting:
+        limit = "most different values in a cell"
+    found[f"{name}, {limit}"] = _number(gauge.mechanism.max_per_step * grain)
     return found
 
 
@@ -169,7 +171,7 @@ def _period(plan: Plan) -> str | None:
 def _mechanism(plan: Plan, gauge: PlannedGauge) -> str:
     """One sentence on what is measured, with which noise, at what cost."""
     mechanism, cost = gauge.mechanism, gauge.mechanism.cost
-    what = "number of rows" if gauge.kind == "count" else f"sum of {gauge.column}"
+    what = "number of rows" if gauge.kind == "count" else gauge_in_words(gauge)
     by = f" by {' and '.join(column for column, _ in gauge.by)}" if gauge.by else ""
     spends = f"mu^2 = {rounded_up(cost.mu_squared)}" if isinstance(cost, GaussianCost) else (
         f"epsilon = {rounded_up(cost.epsilon)}"

@@ -259,5 +259,7 @@ def _radices(reach: int, count: int) -> list[tuple[int, ...]]:
     for first in range(low, max(low + 1, math.ceil(_NEAR * even) + 1)):
         rest = -(-reach // first)
         if rest > 1:
-            found += [(first, *others) for others in _radices(rest, count - 1) if first <= others[0]]
+            found += [
+                (first, *others) for others in _radices(rest, count - 1) if first <= others[0]
+            ]
     return found

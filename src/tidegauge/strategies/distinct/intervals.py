@@ -90,7 +90,9 @@ def worst_intervals(autocorrelation: Sequence[int], window: int) -> tuple[int, i
         if lag < window:
             rise += 2 * autocorrelation[lag]
     single = max(lengths)
-    pair = max(2 * lengths[l] + 2 * lengths[window - l] - lengths[window] for l in range(window + 1))
+    pair = max(
+        2 * lengths[l] + 2 * lengths[window - l] - lengths[window] for l in range(window + 1)
+    )
     return single, pair
 
 

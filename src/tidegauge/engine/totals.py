@@ -5,8 +5,8 @@ grains from its own value. So one row more or less moves one cell of one step of
 most the declared contribution. Rows that cannot be read, have no stamp, or lie outside the steps
 that are asked for add nothing. What was dropped is counted for the operator alone.
 
-Time grows with the rows, memory with steps x cells and with what is kept of each protected id and of
-each value whose kind is counted; neither the number of rows nor their order matters for memory.
+Time grows with the rows, memory with steps x cells and with what is kept of each protected id and
+each counted value; neither the number of rows nor their order matters for memory.
 """
 
 from __future__ import annotations

@@ -216,12 +216,12 @@ def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
 
 
 def _read_neighbors(reader: Reader) -> Neighbors:
-    return Neighbors(
-        read_as(reader.take("unit"), Event, Contributions),
-        relation_of(reader.text("relation")),
-        *(reader.integer(name) for name in ("low", "high", "max_cells", "cells")),
-        distinct=_read_distinct(reader) if "distinct" in reader.names else None,
-    )
+    unit = read_as(reader.take("unit"), Event, Contributions)
+    relation = relation_of(reader.text("relation"))
+    low, high = reader.integer("low"), reader.integer("high")
+    touched, cells = reader.integer("max_cells"), reader.integer("cells")
+    distinct = _read_distinct(reader) if "distinct" in reader.names else None
+    return Neighbors(unit, relation, low, high, touched, cells, distinct)
 
 
 def _read_distinct(reader: Reader) -> Distinct:

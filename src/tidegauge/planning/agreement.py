@@ -46,8 +46,8 @@ _WHY_NOT_DISTINCT = {
     "window.",
     "max_per_step": "Expected no max_per_step beside count_distinct, got one. A count of different "
     "values cannot be cut off as a sum can.",
-    "totals": "Expected no totals beside count_distinct, got some. A value that occurs in two cells "
-    "would count twice: a gauge without by counts it once.",
+    "totals": "Expected no totals beside count_distinct, got some. A value that occurs in two "
+    "cells would count twice: a gauge without by counts it once.",
 }
 
 

@@ -125,7 +125,7 @@ class Anchored(Strategy):
         return Fraction(neighbors.unit.max_events * neighbors.high * change)
 
     def init_encoder(self, cells: int) -> State:
-        """x at the last multiple of each period, shape (periods, cells)."""
+        """X at the last multiple of each period, shape (periods, cells)."""
         return {"anchors": np.zeros((len(self.periods), cells), np.int64)}
 
     def encode(self, state: State, x: Int64, first: int) -> Int64:
@@ -230,7 +230,7 @@ def anchored(window: int) -> Anchored:
         (1, 16, 256)
     """
     window_of(window)
-    found = [(1,)] if window <= _LARGEST else []
+    found: list[tuple[int, ...]] = [(1,)]
     for smaller in range(1, _MOST_LEVELS):
         for anchors in range(1, 5):
             reach = -(-window // anchors)

@@ -91,7 +91,7 @@ def worst_intervals(autocorrelation: Sequence[int], window: int) -> tuple[int, i
             rise += 2 * autocorrelation[lag]
     single = max(lengths)
     pair = max(
-        2 * lengths[l] + 2 * lengths[window - l] - lengths[window] for l in range(window + 1)
+        2 * lengths[at] + 2 * lengths[window - at] - lengths[window] for at in range(window + 1)
     )
     return single, pair
 
@@ -99,7 +99,7 @@ def worst_intervals(autocorrelation: Sequence[int], window: int) -> tuple[int, i
 def _autocorrelation(
     gaps: tuple[int, ...], weights: tuple[int, ...]
 ) -> tuple[int, tuple[int, ...]]:
-    """r(0), rounded up, and rho_j >= 0, rounded down, with ``r(n) = -sum_j rho_j theta_j^(n-1)``."""
+    """r(0), rounded up, and rho_j, rounded down: ``r(n) = -sum_j rho_j theta_j^(n-1)``."""
 
     def overlap(i: int, j: int) -> Fraction:
         """1 / (1 - theta_i theta_j)."""

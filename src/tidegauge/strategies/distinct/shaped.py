@@ -30,7 +30,6 @@ from tidegauge.strategies.strategy import (
     Norm,
     State,
     Strategy,
-    UInt64,
     step_coordinates,
 )
 
@@ -242,8 +241,8 @@ def shaped(window: int) -> Shaped:
         ...     Event(), NeighboringRelation.ADD_OR_REMOVE_ONE, 0, 1, 1, 1, distinct=256
         ... )
         >>> best = shaped(256)
-        >>> std = float(best.sensitivity(Norm.L2, one)) * best.worst_variance_gain(Window(256), 1) ** 0.5
-        >>> bool(std <= 3.6)
+        >>> gain = best.worst_variance_gain(Window(256), 1)
+        >>> bool(float(best.sensitivity(Norm.L2, one)) * gain**0.5 <= 3.6)
         True
     """
     found = fit([Window(window)], longest_lag=0)

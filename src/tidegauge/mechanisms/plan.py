@@ -22,6 +22,7 @@ from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
+from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
@@ -40,6 +41,7 @@ from tidegauge.strategies.decay import (
     Window,
     full_after,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
@@ -54,6 +56,7 @@ _STRATEGIES: dict[type, str] = {
     Comb: "a buffered linear Toeplitz encoding of the stream behind a comb",
     NormalisedBlt: "a buffered linear Toeplitz encoding with multipliers, for so many steps",
     DenseToeplitz: "a Toeplitz encoding of a short stream",
+    DecayedTree: "the left nodes of a tree of decayed sums",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
     Shaped: "the count itself under shaped noise",
@@ -214,6 +217,11 @@ class GaugePlan:
         std = np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         if what == "std":
             return std
+        if isinstance(self.law, BitFlips):
+            raise UnsupportedCombination(
+                "Expected noise that is added, got randomised response. Its law depends on the "
+                "bits. Use error_at of its system, a bound for all of them."
+            )
         std *= sqrt(summed)
         tail = tails(self.level, self.band, steps, self.last_step)
         if isinstance(self.law, RoundedGaussian):
@@ -386,6 +394,8 @@ class GaugePlan:
     @property
     def noise(self) -> str:
         """The kind of the noise, in words."""
+        if isinstance(self.law, BitFlips):
+            return "randomised response"
         return NOISE_IN_WORDS[type(self.cost)]
 
     @property

@@ -16,6 +16,7 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import Contributions, Distinct, Event, Neighbors, relation_of
@@ -30,6 +31,7 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
@@ -352,6 +354,10 @@ _FORMS: dict[type, _Form] = {
         lambda s: {"periods": list(s.periods), "window": s.window},
         lambda r: Anchored(r.integers("periods"), r.integer("window")),
     ),
+    DecayedTree: _Form(
+        lambda s: {"gap": s.gap, "lattice_bits": s.lattice_bits, "printed": s.printed},
+        lambda r: DecayedTree(r.integer("gap"), r.integer("lattice_bits"), r.flag("printed")),
+    ),
     Blocks: _Form(
         _blocks,
         lambda r: Blocks(r.integers("levels"), r.flag("signed"), r.integer("lattice_bits")),
@@ -371,6 +377,9 @@ _FORMS: dict[type, _Form] = {
     DiscreteLaplace: _Form(
         lambda law: {"scale": fraction_text(law.scale)},
         lambda r: DiscreteLaplace(r.fraction("scale")),
+    ),
+    BitFlips: _Form(
+        lambda law: {"scale": fraction_text(law.scale)}, lambda r: BitFlips(r.fraction("scale"))
     ),
     GaussianCost: _Form(
         lambda cost: {"mu_squared": fraction_text(cost.mu_squared)},

@@ -26,15 +26,17 @@ from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies import dense
+from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels
 from tidegauge.strategies.blt import Blt, Comb, Fit, NormalisedBlt, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Anchored, Shaped, anchored, shaped
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.named import NAMED, Asked, ByName, named_strategy
+from tidegauge.strategies.named import NAMED, ByName, named_strategy
 from tidegauge.strategies.strategy import Norm, Strategy
 
 __all__ = ["candidates"]
@@ -46,6 +48,7 @@ _DENSE_WORTH = 0.99  # of the best other ratio: a dense strategy keeps the whole
 _DENSE_BITS = (30, 24, 20, 16, 12)  # of the largest coefficient
 _LONGEST_LAG = 2048  # of a comb, in steps
 _COMB_MEMORY = 1 << 28  # bytes of all its totals and increments: 16 a cell and step of its lag
+_TREE_BITS = (30, 28, 26, 24, 22, 20, 18, 16, 14)  # of the weights of a tree of decayed sums
 _OVERFLOW = "its coordinates could overflow 64 bits, or its noise cannot be drawn exactly"
 _ROUNDING = "its rounding for ever would cost more than 0.2 % of the noise, and no end is declared"
 
@@ -92,16 +95,12 @@ def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]
         made = shaped(window)
         yield f"the count itself under {len(made.gaps)} buffers of shaped noise", made
         return
-    made_of = [anchored(window)]
-    if len(made_of[0].periods) > 1:
-        made_of.insert(0, Anchored((1,), window))
-    for found in made_of:
-        *smaller, largest = map(str, found.periods)
-        between = f", and its changes over {', '.join(smaller)}" if smaller else ""
-        yield (
-            f"the count at every {largest} steps{between}".replace("every 1 steps", "each step"),
-            (found),
-        )
+    yield "the count at each step", Anchored((1,), window)
+    best = anchored(window)
+    if len(best.periods) > 1:
+        *smaller, largest = map(str, best.periods)
+        between = f"its changes over {', '.join(smaller)} in between"
+        yield f"the count every {largest} steps, and {between}", best
 
 
 def _of_papers(asked: Asked) -> Iterator[tuple[str, Strategy]]:
@@ -275,12 +274,10 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
     Raises:
         UnsupportedCombination: There is none; the message is the reason.
     """
+    if isinstance(strategy, DecayedTree):
+        return _tree(strategy, request, cost)
     if isinstance(cost, PureCost):
-        scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
-        fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
-        if not fits or strategy.largest_total < request.max_per_step:
-            raise UnsupportedCombination(_OVERFLOW)
-        return strategy, DiscreteLaplace(scale)
+        return _laplace(strategy, request, cost)
     if isinstance(strategy, DenseToeplitz):
         return _dense(strategy, request, cost)
     if not isinstance(strategy, Blt | Comb | NormalisedBlt | Identity | Shaped):
@@ -298,6 +295,28 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
     if found is None:
         raise UnsupportedCombination(_OVERFLOW)
     return found
+
+
+def _tree(strategy: DecayedTree, request: Request, cost: Cost) -> tuple[Strategy, Law]:
+    """The finest weights that leave room for the declared totals and the noise."""
+    for bits in _TREE_BITS:
+        try:
+            trial = replace(strategy, lattice_bits=bits)
+        except InvalidParameter:  # not even a total of 1 fits so fine a lattice
+            continue
+        with suppress(UnsupportedCombination):
+            if isinstance(cost, GaussianCost):
+                return _as_it_is(trial, request, cost)
+            return _laplace(trial, request, cost)
+    raise UnsupportedCombination(_OVERFLOW)
+
+
+def _laplace(strategy: Strategy, request: Request, cost: PureCost) -> tuple[Strategy, Law]:
+    scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
+    fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
+    if not fits or strategy.largest_total < request.max_per_step:
+        raise UnsupportedCombination(_OVERFLOW)
+    return strategy, DiscreteLaplace(scale)
 
 
 def _as_it_is(strategy: Strategy, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:

@@ -17,8 +17,10 @@ from typing import Any, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import Norm, Strategy
+from tidegauge.strategies.asked import Asked
+from tidegauge.strategies.decayed.named import exponential_sum
+from tidegauge.strategies.distinct.named import first_occurrences
+from tidegauge.strategies.strategy import Strategy
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
 
@@ -39,26 +41,6 @@ class ByName:
 
 @final
 @dataclass(frozen=True)
-class Asked:
-    """What a builder knows of a gauge: public numbers.
-
-    Attributes:
-        views: Decays to design for, each once.
-        norm: L1 for discrete Laplace noise, L2 for rounded Gaussian.
-        most: Totals of one cell and step are clamped to this many grains.
-        horizon: Steps to design for; None: unknown.
-        end: The last step; None: no end.
-    """
-
-    views: tuple[Decay, ...]
-    norm: Norm
-    most: int
-    horizon: int | None
-    end: int | None
-
-
-@final
-@dataclass(frozen=True)
 class NamedStrategy:
     """One strategy that has a name.
 
@@ -75,7 +57,20 @@ class NamedStrategy:
     offered: bool = True
 
 
-NAMED: Mapping[str, NamedStrategy] = MappingProxyType({})
+NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
+    {
+        "DistinctCount": NamedStrategy(
+            first_occurrences,
+            "a binary tree over values seen for the first time, DistinctCount of Bolot et al.",
+            offered=False,  # of sums it would be the binary mechanism
+        ),
+        "ExponentialSum": NamedStrategy(
+            exponential_sum,
+            "the left nodes of a tree of decayed sums, ExponentialSum of Bolot et al.",
+            ("as_printed",),
+        ),
+    }
+)
 
 
 def by_name(name: Any, options: Mapping[str, Any] | None = None) -> ByName:
@@ -85,9 +80,8 @@ def by_name(name: Any, options: Mapping[str, Any] | None = None) -> ByName:
         InvalidParameter: No such strategy or option, or an option that is no number.
 
     Examples:
-        >>> by_name("Quicksort")
-        Traceback (most recent call last):
-        tidegauge.errors.InvalidParameter: Expected the name of a strategy, got 'Quicksort'. ...
+        >>> by_name("ExponentialSum")
+        ByName(name='ExponentialSum', options=())
     """
     entry = NAMED.get(name) if isinstance(name, str) else None
     if entry is None:

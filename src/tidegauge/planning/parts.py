@@ -128,7 +128,7 @@ class PlannedGauge:
     @property
     def distinct(self) -> Distinct | None:
         """Which different values are counted; None: rows or a sum."""
-        return self.mechanism.neighbors.distinct
+        return distinct_of(self.kind, self.views)
 
     @property
     def largest(self) -> int:

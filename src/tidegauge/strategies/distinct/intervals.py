@@ -81,8 +81,8 @@ def worst_intervals(autocorrelation: Sequence[int], window: int) -> tuple[int, i
     Examples:
         The worst interval need not be the longest:
 
-        >>> worst_intervals([2, 1, -2], 3)
-        (6, 8)
+        >>> worst_intervals([2, 0, -2], 3)
+        (4, 10)
     """
     lengths, rise = [0], autocorrelation[0]
     for lag in range(1, window + 1):

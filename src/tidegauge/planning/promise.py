@@ -30,6 +30,7 @@ from tidegauge.strategies.decay import Decay
 
 __all__ = [
     "assumptions",
+    "at_rest",
     "declared",
     "ledger_data",
     "odds",
@@ -49,6 +50,18 @@ _AT_REST = (
     "The public folder holds noisy numbers alone. What was published cannot be recalled, and need "
     "not be: the promise holds whatever becomes of it.",
 )
+_VALUES_AT_REST = (
+    "For counts of different values the store holds each value that later steps need, as a keyed "
+    "hash alone, with its cell and, in a window, the step at which it was seen last. They are "
+    "erased at the end."
+)
+
+
+def at_rest(plan: Plan) -> tuple[str, ...]:
+    """Return what is kept where, and for how long."""
+    if not any(gauge.kind == "count_distinct" for gauge in plan.gauges):
+        return _AT_REST
+    return (*_AT_REST[:1], _VALUES_AT_REST, *_AT_REST[1:])
 
 
 def assumptions(plan: Plan) -> tuple[str, ...]:
@@ -66,6 +79,12 @@ def assumptions(plan: Plan) -> tuple[str, ...]:
             "In CSV sources rows are split at newlines outside quotes: a row with an open quote "
             "can swallow the rows that follow it. Every such source has balanced quotes."
         )
+    for gauge in plan.gauges:
+        if gauge.kind == "count_distinct":
+            found.append(
+                f"Different values of {gauge.column} are different texts, byte for byte; rows "
+                "without one are not counted."
+            )
     if plan.unit is not None:
         found.append(
             f"Column {plan.unit.column} tells the ids apart, compared as text byte for byte; rows "
@@ -217,7 +236,7 @@ def privacy_text(plan: Plan, errata: Sequence[str] = ()) -> str:
         records=plan.clock.step_us is None,
     )
     lines.append("#" + promised.rstrip())
-    lines += ["## Assumed", _bullets(assumptions(plan)), "## At rest", _bullets(_AT_REST)]
+    lines += ["## Assumed", _bullets(assumptions(plan)), "## At rest", _bullets(at_rest(plan))]
     lines += ["## Errata", _bullets(errata or ("None so far.",))]
     lines += ["## Plan", f"`{plan.sha256}` (of plan.json). ledger.json has the spend."]
     return "\n\n".join(lines) + "\n"
@@ -252,7 +271,7 @@ def privacy_data(plan: Plan, errata: Sequence[str] = ()) -> dict[str, Any]:
         "gauges": {gauge.name: _mechanism(plan, gauge) for gauge in plan.gauges},
         "declared_not_protected": declared(plan),
         "assumed": list(assumptions(plan)),
-        "at_rest": list(_AT_REST),
+        "at_rest": list(at_rest(plan)),
         "errata": list(errata),
     }
 

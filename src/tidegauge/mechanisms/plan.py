@@ -365,7 +365,12 @@ class GaugePlan:
         if norm not in self.strategy.norms:
             raise _unpaid(f"a strategy that is proved for {norm.value} noise", "one that is not")
         amount = self.cost.mu if isinstance(self.cost, GaussianCost) else self.cost.epsilon
-        if self.law.scale * amount < self.strategy.sensitivity(norm, self.neighbors):
+        try:
+            check_distinct(self.strategy, self.neighbors)
+            moved = self.strategy.sensitivity(norm, self.neighbors)
+        except UnsupportedCombination:
+            raise _unpaid("a strategy that is proved for what is counted", "another") from None
+        if self.law.scale * amount < moved:
             raise _unpaid("a noise scale of sensitivity over cost or more", "a smaller one")
         if not 1 <= self.max_per_step <= self.strategy.largest_total:
             raise _unpaid("max_per_step within what the strategy can hold", "more")
@@ -381,10 +386,6 @@ class GaugePlan:
 
     def _verify_distinct(self) -> None:
         """Refuse a count of different values with other views than the count itself."""
-        try:
-            check_distinct(self.strategy, self.neighbors)
-        except UnsupportedCombination:
-            raise _unpaid("a strategy that is proved for such counts", "another") from None
         distinct = self.neighbors.distinct
         if distinct is not None:
             view = Running() if distinct == "ever" else Window(distinct)

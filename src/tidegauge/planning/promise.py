@@ -79,12 +79,12 @@ def assumptions(plan: Plan) -> tuple[str, ...]:
             "In CSV sources rows are split at newlines outside quotes: a row with an open quote "
             "can swallow the rows that follow it. Every such source has balanced quotes."
         )
-    for gauge in plan.gauges:
-        if gauge.kind == "count_distinct":
-            found.append(
-                f"Different values of {gauge.column} are different texts, byte for byte; rows "
-                "without one are not counted."
-            )
+    found += [
+        f"Different values of {gauge.column} (gauge {gauge.name}) are different texts, byte for "
+        "byte; rows without one are not counted."
+        for gauge in plan.gauges
+        if gauge.kind == "count_distinct"
+    ]
     if plan.unit is not None:
         found.append(
             f"Column {plan.unit.column} tells the ids apart, compared as text byte for byte; rows "

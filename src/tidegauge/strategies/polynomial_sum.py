@@ -177,7 +177,7 @@ class PolynomialSum(Strategy):
     @cached_property
     def _scales(self) -> Float64:
         """What a window's rows are multiplied by."""
-        return self._factors / np.array(self.weights)
+        return np.asarray(self._factors / np.array(self.weights))
 
     @cached_property
     def decay(self) -> Custom:

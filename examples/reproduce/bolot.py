@@ -34,6 +34,7 @@ NEAR = 0.98  # of the largest std: measured at the first step that has so much
 WINDOWS = (16, 64, 256, 1024, 4096)
 FACTORS = (0.9, 0.99, 0.999, 0.9999, 0.99999)
 POWERS = (1.05, 1.5, 2.0, 3.0)
+BETA = 0.25  # by how much PolynomialSum rounds weights down
 
 
 class Chosen(System):
@@ -97,6 +98,13 @@ def systems(decay: Decay, horizon: int) -> dict[str, Maker]:
             found["ExponentialSum, corrected"] = lambda n: bolot.ExponentialSum(
                 alpha, EPSILON, cells=n
             )
+        case Polynomial(c=c):
+            found["PolynomialSum, as printed"] = lambda n: bolot.PolynomialSum(
+                c, BETA, EPSILON, reach=horizon, cells=n, as_printed=True
+            )
+            found["PolynomialSum, corrected"] = lambda n: bolot.PolynomialSum(
+                c, BETA, EPSILON, reach=horizon, cells=n
+            )
     found["input perturbation"] = lambda n: bolot.InputPerturbation(EPSILON, decay, cells=n)
     found["randomised response (bits)"] = lambda n: bolot.RandomizedResponse(
         EPSILON, decay, cells=n
@@ -157,7 +165,7 @@ def everything(quick: bool) -> list[Row]:
         horizon = (1 << math.ceil(math.log2(8 / (1 - alpha)))) - 1
         found += rows("exponential", alpha, Exponential(factor=alpha), horizon, work)
     for c in POWERS[:2] if quick else POWERS:
-        horizon = 1 << 10 if quick else 1 << 13
+        horizon = 1 << 8 if quick else 1 << 12
         found += rows("polynomial", c, Polynomial(c, reach=horizon), horizon, work)
     return found
 

@@ -11,7 +11,7 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.intervals import Band, band_of, level_of
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
-from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
+from tidegauge.privacy.unit import Distinct, Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.named import ByName
 
@@ -82,10 +82,13 @@ def request_of(
     band: Any = "pointwise",
     importance: Any = None,
     strategy: ByName | None = None,
+    distinct: Distinct | None = None,
 ) -> Request:
     """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
 
     ``strategy``, from :func:`~tidegauge.strategies.named.by_name`, is the only candidate if given.
+    ``distinct`` says which different values are counted, if any: see
+    :class:`~tidegauge.privacy.unit.Neighbors`.
 
     Raises:
         InvalidParameter: An argument is impossible; the message says which and what to do.
@@ -99,7 +102,7 @@ def request_of(
     number, names, scalar = cells_of(cells)
     low, high = _change_of(max_change)
     neighbors = Neighbors(
-        unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number
+        unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number, distinct
     )
     if max_per_step is None:
         max_per_step = _EVENTS_PER_STEP * neighbors.largest

@@ -19,7 +19,7 @@ from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
-from tidegauge.privacy.unit import Contributions, Event, Neighbors, relation_of
+from tidegauge.privacy.unit import Contributions, Distinct, Event, Neighbors, relation_of
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.decay import (
@@ -33,6 +33,7 @@ from tidegauge.strategies.decay import (
 )
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
+from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.polynomial_sum import PolynomialSum
 
@@ -212,6 +213,7 @@ def _nothing(_: Any) -> dict[str, Any]:
 
 
 def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
+    distinct = {} if neighbors.distinct is None else {"distinct": neighbors.distinct}
     return {
         "unit": plain(neighbors.unit),
         "relation": neighbors.relation.value,
@@ -219,15 +221,28 @@ def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
         "high": neighbors.high,
         "max_cells": neighbors.max_cells,
         "cells": neighbors.cells,
+        **distinct,  # sums say nothing of it
     }
 
 
 def _read_neighbors(reader: Reader) -> Neighbors:
-    return Neighbors(
-        read_as(reader.take("unit"), Event, Contributions),
-        relation_of(reader.text("relation")),
-        *(reader.integer(name) for name in ("low", "high", "max_cells", "cells")),
-    )
+    unit = read_as(reader.take("unit"), Event, Contributions)
+    relation = relation_of(reader.text("relation"))
+    low, high = reader.integer("low"), reader.integer("high")
+    touched, cells = reader.integer("max_cells"), reader.integer("cells")
+    distinct = _read_distinct(reader) if "distinct" in reader.names else None
+    return Neighbors(unit, relation, low, high, touched, cells, distinct)
+
+
+def _read_distinct(reader: Reader) -> Distinct:
+    given = reader.take("distinct")
+    if given == "ever":
+        return "ever"
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise InvalidParameter(
+            f'Expected distinct to be "ever" or steps, got {shown(given)}. It was changed.'
+        )
+    return given
 
 
 def _weights(strategy: Blocks | OpenBlocks) -> dict[str, Any]:
@@ -304,6 +319,16 @@ def _polynomial_sum(strategy: PolynomialSum) -> dict[str, Any]:
     }
 
 
+def _shaped(strategy: Shaped) -> dict[str, Any]:
+    return {
+        "gaps": list(strategy.gaps),
+        "weights": list(strategy.weights),
+        "window": strategy.window,
+        "lattice_bits": strategy.lattice_bits,
+        "charged_steps": strategy.charged_steps,
+    }
+
+
 _FORMS: dict[type, _Form] = {
     Step: _Form(_nothing, lambda r: Step()),
     Running: _Form(_nothing, lambda r: Running()),
@@ -353,6 +378,20 @@ _FORMS: dict[type, _Form] = {
     ),
     DenseToeplitz: _Form(
         _dense, lambda r: DenseToeplitz(r.integers("coefficients"), r.integer("lattice_bits"))
+    ),
+    Shaped: _Form(
+        _shaped,
+        lambda r: Shaped(
+            r.integers("gaps"),
+            r.integers("weights"),
+            r.integer("window"),
+            r.integer("lattice_bits"),
+            r.integer("charged_steps"),
+        ),
+    ),
+    Anchored: _Form(
+        lambda s: {"periods": list(s.periods), "window": s.window},
+        lambda r: Anchored(r.integers("periods"), r.integer("window")),
     ),
     DecayedTree: _Form(
         lambda s: {"gap": s.gap, "lattice_bits": s.lattice_bits, "printed": s.printed},

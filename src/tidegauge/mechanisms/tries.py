@@ -18,7 +18,7 @@ import numpy as np
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std
-from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
+from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan, check_distinct
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise import gaussian, laplace
 from tidegauge.noise.gaussian import RoundedGaussian
@@ -34,6 +34,7 @@ from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Running, Step
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
+from tidegauge.strategies.distinct import Anchored, Shaped, anchored, shaped
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.named import NAMED, ByName, named_strategy
 from tidegauge.strategies.strategy import Norm, Strategy
@@ -60,19 +61,32 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
     decays = tuple(_decays(request))
     norm = Norm.L2 if kind is GaussianCost else Norm.L1
     asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
+    if request.neighbors.lasting is not None:
+        if request.strategy is not None:
+            raise UnsupportedCombination("it serves sums, not counts of different values")
+        yield from _of_windows(request.neighbors.lasting, kind)
+        return
     if request.strategy is not None:
         yield NAMED[request.strategy.name].words, named_strategy(request.strategy, asked)
         return
     yield "the stream itself", Identity(0)
-    yield from _of_papers(asked)
-    if kind is GaussianCost:
-        if not all(isinstance(decay, Step) for decay in decays):
-            for found in _fits(request, decays):
-                comb = f" behind a comb of {found.comb[1]} steps" if found.comb else ""
-                name = f"{len(found.gaps)} buffers fitted to the views{comb}"
-                yield name, found.strategy(lattice_bits=0)
-        yield from _short(request, decays)
-        return
+    if request.neighbors.distinct is None:
+        yield from _of_papers(asked)
+    yield from (_of_filters if kind is GaussianCost else _of_blocks)(request, decays)
+
+
+def _of_filters(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
+    """Under Gaussian noise: what is fitted to the views, and what is made for so many steps."""
+    if not all(isinstance(decay, Step) for decay in decays):
+        for found in _fits(request, decays):
+            comb = f" behind a comb of {found.comb[1]} steps" if found.comb else ""
+            buffers = f"{len(found.gaps)} buffer{'s' * (len(found.gaps) != 1)}"
+            yield f"{buffers} fitted to the views{comb}", found.strategy(lattice_bits=0)
+    yield from _short(request, decays)
+
+
+def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
+    """Under Laplace noise: blocks, open ones included or not, for one length or for any."""
     bounds, horizon = tuple(_bounds(request)), request.horizon or UNKNOWN_HORIZON
     designs = [_blocks(decays, bounds, horizon, opened) for opened in (True, False)]
     for blocks in dict.fromkeys(designs):
@@ -80,7 +94,7 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
             opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
             *smaller, largest = map(str, blocks.levels)
             yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
-    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, kind))
+    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, PureCost))
     if len(targets) > len(decays):
         shared = _shared(decays, targets)
         *smaller, largest = map(str, shared.levels)
@@ -102,6 +116,20 @@ def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tup
     for steps in spread:
         slower = sqrt(math.log(steps) / math.log(UNKNOWN_HORIZON))
         yield steps, bound_of(decay, steps, None) * slower
+
+
+def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for a count of the different values of a window, which is no sum of steps."""
+    if kind is GaussianCost:
+        made = shaped(window)
+        yield f"the count itself under {len(made.gaps)} buffers of shaped noise", made
+        return
+    yield "the count at each step", Anchored((1,), window)
+    best = anchored(window)
+    if len(best.periods) > 1:
+        *smaller, largest = map(str, best.periods)
+        between = f"its changes over {', '.join(smaller)} in between"
+        yield f"the count every {largest} steps, and {between}", best
 
 
 def _of_papers(asked: Asked) -> Iterator[tuple[str, Strategy]]:
@@ -146,6 +174,7 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
         return
     for name, strategy in tried:
         try:
+            check_distinct(strategy, request.neighbors)
             funded, law = _funded(strategy, request, cost)
             views = tuple(_predicted(request, funded, law, cost))
             _refuse_blurred(request, views)
@@ -267,7 +296,8 @@ def _refuse_blurred(request: Request, views: Sequence[Prediction]) -> None:
     """Refuse where double precision of the largest value is not small beside the noise."""
     steps = min(request.horizon or UNKNOWN_HORIZON, UNKNOWN_HORIZON)
     for view in views:
-        largest = request.max_per_step * float(np.abs(view.decay.weights(steps)).sum())
+        times = 1.0 if request.neighbors.lasting else np.abs(view.decay.weights(steps)).sum()
+        largest = request.max_per_step * float(times)
         if largest * 2.0**-53 > view.worst_std / 100:
             raise UnsupportedCombination("double precision could not hold its largest values")
 
@@ -284,7 +314,7 @@ def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy,
         return _laplace(strategy, request, cost)
     if isinstance(strategy, DenseToeplitz):
         return _dense(strategy, request, cost)
-    if not isinstance(strategy, Blt | Comb | NormalisedBlt | Identity):
+    if not isinstance(strategy, Blt | Comb | NormalisedBlt | Identity | Shaped):
         return _as_it_is(strategy, request, cost)
     found = _finest(strategy, request, cost)
     if isinstance(strategy, Identity | NormalisedBlt):
@@ -333,7 +363,7 @@ def _as_it_is(strategy: Strategy, request: Request, cost: GaussianCost) -> tuple
 
 
 def _finest(
-    strategy: Blt | Comb | NormalisedBlt | Identity, request: Request, cost: GaussianCost
+    strategy: Blt | Comb | NormalisedBlt | Identity | Shaped, request: Request, cost: GaussianCost
 ) -> tuple[Strategy, Law] | None:
     """The finest lattice that its integers allow, and rounded Gaussian noise on it."""
     growth = strategy.beta.denominator if isinstance(strategy, Comb) else 1
@@ -367,7 +397,7 @@ def _dense(strategy: DenseToeplitz, request: Request, cost: GaussianCost) -> tup
 
 def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
     """Which part of the sensitivity pays for rounding over the charged steps."""
-    if not isinstance(strategy, Blt | Comb):
+    if not isinstance(strategy, Blt | Comb | Shaped):
         return Fraction(0)
     whole = strategy.sensitivity(Norm.L2, request.neighbors)
     single = replace(strategy, charged_steps=1).sensitivity(Norm.L2, request.neighbors)

@@ -28,7 +28,8 @@ from tidegauge.mechanisms.intervals import BANDS, Band, level_of
 from tidegauge.planning import fields
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.where import PredicateError, checked
-from tidegauge.strategies.decay import Custom, Decay, Difference, Running
+from tidegauge.privacy.unit import LONGEST_WINDOW
+from tidegauge.strategies.decay import Custom, Decay, Difference, Running, Window
 from tidegauge.strategies.named import ByName, by_name
 
 __all__ = ["ConfigForm", "Context", "FileForm", "GaugeForm", "IdForm", "View"]
@@ -230,6 +231,29 @@ class SumForm(_Strict):
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
+def _distinct_window(value: Any, step_us: int | None) -> View:
+    """Read which different values are counted, as the one view of their gauge."""
+    if isinstance(value, Scalar) and value == "running":
+        return View("running", Running())
+    steps = fields.length(value, step_us)
+    if steps > LONGEST_WINDOW:
+        raise refusal(
+            f"Expected a window of at most {LONGEST_WINDOW:,} steps, got {steps:,}. Each length up "
+            "to it is looked at. Write running, a shorter window, or a longer step."
+        )
+    return View(f"window_{value}", Window(steps))
+
+
+class DistinctForm(_Strict):
+    """A count of the different values of one column."""
+
+    column: Text = Field(description="Text, integers or truth values; nulls are not counted")
+    window: Annotated[View, _scalar(_distinct_window, str | int, steps=True)] = Field(
+        description="Values of so long; or running: all since the start"
+    )
+    where: Annotated[str | None, _scalar(_predicate, str)] = None
+
+
 class FileForm(_Strict):
     """Known values in a file: one value a line, or one column of a CSV file."""
 
@@ -369,6 +393,9 @@ class GaugeForm(_Strict):
 
     count: Annotated[CountForm | None, WrapValidator(_bare)] = None
     sum: SumForm | None = None
+    count_distinct: DistinctForm | None = Field(
+        None, description="Different values of a column; another window is another gauge"
+    )
     by: dict[
         Key,
         Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],

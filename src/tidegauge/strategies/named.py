@@ -20,6 +20,7 @@ from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decayed.named import exponential_sum
+from tidegauge.strategies.distinct.named import first_occurrences
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.polynomial_sum import build_polynomial_sum
 from tidegauge.strategies.strategy import Strategy
@@ -69,6 +70,11 @@ NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
         "InputPerturbation": NamedStrategy(
             _stream_itself, "InputPerturbation, the stream itself", offered=False
+        ),
+        "DistinctCount": NamedStrategy(
+            first_occurrences,
+            "DistinctCount, a binary tree over values seen for the first time",
+            offered=False,  # of sums it would be the binary mechanism
         ),
         "ExponentialSum": NamedStrategy(
             exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"

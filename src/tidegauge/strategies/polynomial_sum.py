@@ -177,7 +177,8 @@ class PolynomialSum(Strategy):
     @cached_property
     def _scales(self) -> Float64:
         """What a window's rows are multiplied by."""
-        return np.asarray(self._factors / np.array(self.weights))
+        scales: Float64 = self._factors / np.array(self.weights)
+        return scales
 
     @cached_property
     def decay(self) -> Custom:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidegauge.papers.bolot.bounds import lower_bound, std_bound
+    from tidegauge.papers.bolot.distinct import DistinctCount
     from tidegauge.papers.bolot.exponential import ExponentialSum
     from tidegauge.papers.bolot.histogram import DecayedHistogram
     from tidegauge.papers.bolot.perturbation import InputPerturbation
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AllWindowSum",
     "DecayedHistogram",
+    "DistinctCount",
     "ExponentialSum",
     "History",
     "HolisticPredicateSum",
@@ -42,6 +44,7 @@ __all__ = [
 
 _HOMES = {
     "bolot.bounds": ("lower_bound", "std_bound"),
+    "bolot.distinct": ("DistinctCount",),
     "bolot.exponential": ("ExponentialSum",),
     "bolot.histogram": ("DecayedHistogram",),
     "bolot.perturbation": ("InputPerturbation",),

@@ -144,7 +144,17 @@ def test_a_plan_comes_back_bit_for_bit(plan):
 
 
 def test_the_plans_above_hold_every_strategy():
-    every = {Identity, Blt, Comb, NormalisedBlt, DenseToeplitz, Blocks, OpenBlocks, DecayedTree, PolynomialSum}
+    every = {
+        Identity,
+        Blt,
+        Comb,
+        NormalisedBlt,
+        DenseToeplitz,
+        Blocks,
+        OpenBlocks,
+        DecayedTree,
+        PolynomialSum,
+    }
     assert {type(plan.strategy) for plan in PLANS} == every
 
 

@@ -5,11 +5,18 @@ import time
 import numpy as np
 from timing import is_quick
 
-from tidegauge.papers.bolot import AllWindowSum, ExponentialSum, RandomizedResponse, WindowSum
+from tidegauge.papers.bolot import (
+    AllWindowSum,
+    ExponentialSum,
+    PolynomialSum,
+    RandomizedResponse,
+    WindowSum,
+)
 
 SYSTEMS = {
     "WindowSum(1024)": lambda cells: WindowSum(1024, 1, cells=cells),
     "AllWindowSum, to 1024": lambda cells: AllWindowSum(1, longest=1024, cells=cells),
+    "PolynomialSum(1.5, 0.5)": lambda cells: PolynomialSum(1.5, 0.5, 1, reach=1024, cells=cells),
     "ExponentialSum(0.9999)": lambda cells: ExponentialSum(0.9999, 1, cells=cells),
     "RandomizedResponse": lambda cells: RandomizedResponse(1, cells=cells),
 }

@@ -9,6 +9,7 @@ from tidegauge.papers.bolot import (
     ExponentialSum,
     HolisticPredicateSum,
     InputPerturbation,
+    PolynomialSum,
     PredicateSum,
     RandomizedResponse,
     WindowSum,
@@ -25,6 +26,11 @@ SYSTEMS = {
     "WindowSum": lambda: WindowSum(6, 1, cells=RUNS),
     "WindowSum, as printed": lambda: WindowSum(8, 1, cells=RUNS, as_printed=True),
     "AllWindowSum": lambda: AllWindowSum(1, longest=7, cells=RUNS),
+    "AllWindowSum, as printed": lambda: AllWindowSum(1, 2, longest=7, cells=RUNS, as_printed=True),
+    "PolynomialSum": lambda: PolynomialSum(1.5, 0.5, 1, reach=32, cells=RUNS),
+    "PolynomialSum, as printed": lambda: PolynomialSum(
+        2, 0.25, 1, reach=16, cells=RUNS, as_printed=True
+    ),
     "InputPerturbation": lambda: InputPerturbation(1, Window(8), cells=RUNS),
     "ExponentialSum, 0.9": lambda: ExponentialSum(0.9, 1, cells=RUNS),
     "ExponentialSum, 0.9999": lambda: ExponentialSum(0.9999, 1, cells=RUNS),

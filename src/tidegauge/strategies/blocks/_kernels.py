@@ -293,8 +293,10 @@ def _write_path(ring: Int64, layout: Int64, path: Int64, out: Int64, row: int) -
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_scaled(ring: Int64, layout: Int64, path: Int64, scales: Float64, out: Float64) -> None:
-    """Add up a path's blocks, those of each level times its scale: shape (cells,)."""
+def _write_scaled(
+    ring: Int64, layout: Int64, path: Int64, scales: Float64, grain: float, out: Float64
+) -> None:
+    """Add up a path's blocks, those of each level times its scale, then in grains: (cells,)."""
     out[:] = 0.0
     for level in range(path.shape[0]):
         start, mask, scale = layout[level, 0], layout[level, 1] - 1, scales[level]
@@ -307,6 +309,8 @@ def _write_scaled(ring: Int64, layout: Int64, path: Int64, scales: Float64, out:
                 new = ring[later, c] if plus > 0 else 0
                 old = ring[earlier, c] if minus > 0 else 0
                 out[c] += (new - old) * scale
+    for c in range(out.shape[0]):
+        out[c] *= grain
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -349,7 +353,8 @@ def encode(
 ) -> None:
     """Rows of each step: the blocks that complete, smallest first, then the planned views.
 
-    Totals of level l times ``units[l]``, planned sums times the last. ``x`` is clamped to ``[-largest, largest]``. A completed block moves up into its parent.
+    Totals of level l times ``units[l]``, planned sums times the last. ``x`` is clamped to
+    ``[-largest, largest]``. A completed block moves up into its parent.
     """
     row, top = 0, levels.shape[0] - 1
     values = np.empty(x.shape[1], np.int64)
@@ -447,7 +452,6 @@ def decode(
     ``scales``: what the rows of each level are multiplied by, none where all are alike.
     """
     count = levels.shape[0]
-    scaled = np.zeros(measured.shape[1])
     path, ratios = np.zeros((count, 8), np.int64), _ratios(levels)
     total = np.zeros((1, measured.shape[1]), np.int64)
     row = 0
@@ -461,18 +465,14 @@ def decode(
             row += 1
         for v in range(spans.shape[0]):
             if sources[v] >= 0:
-                for c in range(total.shape[1]):
-                    out[v, s, c] = measured[row + sources[v], c] * grain
+                out[v, s, :] = measured[row + sources[v]] * grain
             elif spans[v] >= 0:
                 find_path(t, spans[v], ratios, prices, mode, path)
                 if scales.shape[0] > 0:
-                    _write_scaled(ring, layout, path, scales, scaled)
-                    for c in range(scaled.shape[0]):
-                        out[v, s, c] = scaled[c] * grain
-                    continue
-                _write_path(ring, layout, path, total, 0)
-                for c in range(total.shape[1]):
-                    out[v, s, c] = total[0, c] * grain
+                    _write_scaled(ring, layout, path, scales, grain, out[v, s])
+                else:
+                    _write_path(ring, layout, path, total, 0)
+                    out[v, s, :] = total[0] * grain
         row += planned_rows
 
 
@@ -496,6 +496,4 @@ def read_sums(
     path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
     for v in range(spans.shape[0]):
         find_path(t, spans[v], ratios, prices, mode, path)
-        _write_scaled(ring, layout, path, scales, out[v])
-        for c in range(out.shape[1]):
-            out[v, c] *= grain
+        _write_scaled(ring, layout, path, scales, grain, out[v])

@@ -129,7 +129,7 @@ class Paths:
         return out
 
     def count_blocks(self, span: int, steps: Int64, lag: int = 0) -> Int64:
-        """Return how many blocks of each level a sum, or its change, takes once, and how many twice.
+        """Return how many blocks of each level a sum, or its change, takes once and twice.
 
         Blocks that both sums of a change take cancel, or count twice where one takes them forward
         and the other backward.

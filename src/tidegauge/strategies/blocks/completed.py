@@ -99,7 +99,7 @@ class Blocks(Strategy):
         powers = all(b == 2 * a for a, b in pairwise(self.levels))
         if self.printed and (self.signed or not powers):
             raise InvalidParameter(
-                f"Expected levels 1, 2, 4, ... and signed=False for the printed formula, got levels "
+                "Expected levels 1, 2, 4, ... and signed=False for the printed formula, got levels "
                 f"{shown(self.levels)} and signed={self.signed}. It is stated for binary trees. "
                 "Leave printed out."
             )

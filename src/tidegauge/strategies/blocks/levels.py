@@ -102,7 +102,7 @@ def checked_weights(
     ):
         raise InvalidParameter(
             f"Expected a weight for each of {len(levels)} levels, got {shown(weights)}. Rows would "
-            "be measured with another weight than they are charged. Leave weights out for equal ones."
+            "be measured with another weight than they are charged. Leave them out for equal ones."
         )
     why = "A row is so many times its block's total. Use integers such as (3, 2, 1)."
     found = tuple(
@@ -219,7 +219,8 @@ def sensitivity(
     ``c_l = min(k, (b_l - 1) // sep + 1)`` events of an id share a block of level l, and the sum of
     squares is largest when blocks are filled one after another:
 
-    .. math:: \Delta_2^2 = \delta_2^2 \sum_l w_l^2 (\lfloor k / c_l \rfloor c_l^2 + (k \bmod c_l)^2).
+    .. math::
+        \Delta_2^2 = \delta_2^2 \sum_l w_l^2 (\lfloor k / c_l \rfloor c_l^2 + (k \bmod c_l)^2).
     """
     unit = neighbors.unit
     if not isinstance(norm, Norm):

@@ -88,8 +88,8 @@ class OpenBlocks(Strategy):
             and the noise of level l is multiplied by ``M / weights[l]``.
 
     Raises:
-        InvalidParameter: The sizes are not nested, the weights rise or fall too fast, a view is not a sum, or a number is out of
-            range.
+        InvalidParameter: The sizes are not nested, the weights rise or fall too fast, a view is
+            not a sum, or a number is out of range.
 
     Cost: as :class:`Blocks`, and one row a step for each planned view; in private state, rings for
     the longest planned window of the exact stream and of each level's noise.

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run grocery test slow check bench docs clean
+.PHONY: help setup run grocery reproduce test slow check bench docs clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
@@ -9,6 +9,7 @@ help:            ## list the targets
 setup: .venv/installed  ## make .venv with the package and everything it needs
 
 .venv/installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv: a minute or two, 1.3 GB"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
@@ -17,11 +18,16 @@ run: setup       ## publish a year of real flights privately; ends with a table 
 	$(BIN)/python examples/flights/prepare.py
 	$(BIN)/tidegauge run examples/flights/flights.yaml
 	$(BIN)/tidegauge plot examples/flights/output/public --view window_7d -o examples/flights/output/departures.png
+	@echo "The statement: examples/flights/output/public/PRIVACY.md. The picture: examples/flights/output/departures.png"
 
 grocery: setup   ## publish a year of supermarket baskets, protecting households
 	$(BIN)/python examples/grocery/prepare.py
 	$(BIN)/tidegauge run examples/grocery/grocery.yaml
 	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png
+	@echo "The statement: examples/grocery/output/public/PRIVACY.md. The picture: examples/grocery/output/baskets.png"
+
+reproduce: setup ## compare the systems of the papers with ours; writes tables and figures
+	$(BIN)/python examples/reproduce/bolot.py
 
 test: setup      ## run the tests
 	$(BIN)/python -m pytest -q -n auto -m "not slow" --cov --cov-report=term
@@ -36,7 +42,7 @@ check: setup     ## formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 bench: setup     ## print the figures of benchmarks/README.md, measured side by side
-	for script in noise engine strategies live cold_start accuracy flights store cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in noise engine strategies live cold_start accuracy flights store papers cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 docs: setup      ## write docs/cli.md from the help texts
 	$(BIN)/python -m tidegauge.cli.manual > docs/cli.md

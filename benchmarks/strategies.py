@@ -4,11 +4,12 @@ Run ``python benchmarks/strategies.py``. One core; the figures are minima, live 
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from timing import is_quick, least, quantiles
 
-from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.decay import Exponential, Running, Window
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Strategy
@@ -22,6 +23,11 @@ SHAPES = ((65536, 1), (4096, 16), (1024, 229), (256, 1000), (4096, 1000), (8, 10
 def blt(buffers: int) -> Blt:
     gaps = tuple(int(UNIT * gap) for gap in GAPS[:buffers])
     return Blt(gaps, tuple(int(UNIT * gap / 10) for gap in GAPS[:buffers]), 20)
+
+
+def comb(buffers: int) -> Comb:
+    inner = blt(buffers)
+    return Comb(inner.gaps, inner.weights, Fraction(13, 32), 24, inner.lattice_bits)
 
 
 def block(strategy: Strategy, steps: int, cells: int, repeats: int = 20) -> tuple[float, ...]:
@@ -56,7 +62,11 @@ def main() -> None:
     quick = is_quick(__doc__ or "")
     shapes, repeats, steps = (((64, 4),), 1, 100) if quick else (SHAPES, 20, 5000)
     lines = ["strategy    steps x cells   cumsum  encode  decode  ns per cell-step, three views"]
-    named: dict[str, Strategy] = {"blt, d = 4": blt(4), "identity": Identity(0)}
+    named: dict[str, Strategy] = {
+        "blt, d = 4": blt(4),
+        "comb, 24": comb(4),
+        "identity": Identity(0),
+    }
     for name, strategy in named.items():
         for rows, cells in shapes:
             figures = "".join(f"{value:8.2f}" for value in block(strategy, rows, cells, repeats))

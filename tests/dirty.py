@@ -17,11 +17,12 @@ FIELD = re.compile(r'"[^"]*(?:""[^"]*)*"|[^",]*')
 
 def csv_rows(data):
     """Rows of a CSV file as dicts, None for an unreadable record."""
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = data.split(b"\n")
     last = lines.pop()  # no newline: half written
     header, rows = None, []
     for line in lines:
-        line = line.removesuffix(b"\r")
+        line = line.rstrip(b"\r")
+        line = line if header else unmarked(line)
         if not line:
             rows += [None] if header else []
             continue
@@ -32,7 +33,12 @@ def csv_rows(data):
             rows.append(None)
         else:
             rows.append({k: v or None for k, v in zip(header, row, strict=True)})
-    return rows + ([None] if last.removesuffix(b"\r") and header else [])
+    return rows + ([None] if last and header else [])
+
+
+def unmarked(line):
+    """A line without the byte order marks that it begins with."""
+    return re.sub(rb"^(?:\xef\xbb\xbf)+", b"", line)
 
 
 def _csv_row(line):
@@ -47,18 +53,20 @@ def _csv_row(line):
 
 def _split(text):
     """Fields of a line with a carriage return inside, at which Python's reader would stop."""
-    marked = next(python_csv.reader([text.replace("\r", "\ue000")], strict=True))
-    return [field.replace("\ue000", "\r") for field in marked]
+    fields = [match[0] for match in re.finditer(f"(?<![^,])(?:{FIELD.pattern})(?=,|$)", text)]
+    return [f[1:-1].replace('""', '"') if f[:1] == '"' else f.removesuffix("\r") for f in fields]
 
 
 def jsonl_rows(data):
     """Rows of JSON lines as dicts, None for an unreadable record."""
     rows = []
-    *lines, last = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    for line in lines:
-        line = line.removesuffix(b"\r")
+    if data == b"\xef\xbb\xbf":
+        return []
+    *lines, last = data.split(b"\n")
+    for line in [*lines, last] if last else lines:
+        line = unmarked(line.rstrip(b"\r"))
         rows.append(_json_row(line) if line else None)
-    return rows + ([_json_row(last)] if last not in (b"", b"\r") else [])
+    return rows
 
 
 def _json_row(line):

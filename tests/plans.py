@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tidegauge.planning.plan import Clock, IdUnit, PlannedGauge, TimeColumn
+from tidegauge.privacy.unit import NeighboringRelation
 
 HOUR = 3_600_000_000
 START = 1_356_998_400_000_000  # 2013-01-01T00:00:00Z
@@ -17,6 +18,7 @@ class ReadingPlan:
     time: TimeColumn | None
     unit: IdUnit | None
     gauges: tuple[PlannedGauge, ...]
+    relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
 
     @property
     def columns(self):
@@ -45,7 +47,16 @@ def gauge(name="departures", **changes):
     return PlannedGauge(name=name, **(fields | changes))
 
 
-def plan(*gauges, time="time", form="iso", timezone=None, unit=None, end=24, step=HOUR):
+def plan(
+    *gauges,
+    time="time",
+    form="iso",
+    timezone=None,
+    unit=None,
+    end=24,
+    step=HOUR,
+    relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+):
     """A plan of hourly steps from 2013 on; ``step=None``: each record is a step."""
     column = None if step is None else TimeColumn(time, timezone, form)
-    return ReadingPlan(Clock(START, step, end), column, unit, gauges or (gauge(),))
+    return ReadingPlan(Clock(START, step, end), column, unit, gauges or (gauge(),), relation)

@@ -9,7 +9,10 @@ from typing import Any
 
 from tidegauge.errors import InvalidParameter
 
-__all__ = ["exact", "integer", "shown"]
+__all__ = ["LARGEST", "exact", "integer", "shown"]
+
+LARGEST = 10**300
+"""No parameter reaches it in size: doubles end at 1.8e308."""
 
 _SHOWN = 60
 
@@ -22,7 +25,7 @@ def shown(value: object) -> str:
         "'1'"
     """
     try:
-        text = repr(value)
+        text = str(value) if isinstance(value, Fraction) else repr(value)
     except ValueError:  # Python refuses to write integers of thousands of digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
@@ -92,6 +95,10 @@ def exact(
         )
     else:
         number = Fraction(value) if isinstance(value, Decimal) else Fraction(repr(float(value)))
+    if abs(number) >= LARGEST:
+        raise InvalidParameter(
+            f"Expected {name} below 1e300 in size, got {name}={shown(value)}. {why}".strip()
+        )
     if above is not None and number <= above:
         raise InvalidParameter(
             f"Expected {name} > {above}, got {name}={shown(value)}. {why}".strip()

@@ -17,7 +17,7 @@ from tidegauge.privacy.unit import (
 )
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blocks.combinations import base_of
-from tidegauge.strategies.decay import Running, Window
+from tidegauge.strategies.decay import Difference, Exponential, Running, Window
 from tidegauge.strategies.strategy import Norm
 
 COMPLETED = [
@@ -52,7 +52,8 @@ def test_streaming_leaves_no_trace_in_the_bytes(strategy: Blocks | OpenBlocks) -
 
 
 def test_rings_grow_without_a_trace_in_the_bytes() -> None:
-    views = [Window(300), Window(1000), Running()]
+    changes = [Difference(Window(300), 400), Difference(Exponential(half_life=9), 300)]
+    views = [Window(300), Window(1000), Running(), *changes]
     assert_streams(Blocks((1, 16, 80)), views, steps=700, cells=2)
     assert_streams(OpenBlocks((1, 16, 80), (Window(300),)), views, steps=700, cells=2)
 

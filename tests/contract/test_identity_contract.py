@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twins.cases import VIEWS, neighbors
 
+from tidegauge.strategies.decay import Difference, Window
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm
 
@@ -31,6 +32,7 @@ def test_the_identity_moves_as_far_as_it_says_in_l1(unit):
 def test_the_identity_streams_without_a_trace():
     assert_streams(Identity(0), VIEWS, steps=60, cells=3)
     assert_streams(Identity(7), VIEWS, steps=30, cells=9)
+    assert_streams(Identity(0), [Difference(Window(300), 400)], steps=900, cells=2)
 
 
 def test_the_identity_knows_its_noise():

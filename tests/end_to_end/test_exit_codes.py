@@ -46,6 +46,14 @@ def test_2_usage(shop):
     assert "CONFIG" in err
 
 
+@pytest.mark.parametrize("until", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "now"])
+def test_2_a_moment_that_no_calendar_has(shop, until):
+    code, out, err = run(shop, "--until", until)
+    assert (2, "") == (code, out)
+    assert "Expected a moment with its zone" in err
+    assert "Traceback" not in err
+
+
 def test_3_a_plan_whose_gauges_cost_more_than_its_guarantee(shop):
     assert 0 == tidegauge("plan", "visits.yaml", "-o", "plan.json", cwd=shop)[0]
     plan = json.loads((shop / "plan.json").read_text())
@@ -249,3 +257,16 @@ def contents(folder):
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
+
+
+def test_69_a_run_that_meets_a_damaged_file_of_its_own_says_how_it_is_mended(shop):
+    assert 0 == run(shop)[0]
+    path = shop / "public" / "measurements" / "visits" / "000000000001.parquet"
+    before = path.read_bytes()
+    path.write_bytes(b"damaged")
+    code, _, err = run(shop)
+    assert 69 == code
+    assert "Remove that file and run again" in err
+    path.unlink()
+    assert 0 == run(shop)[0]
+    assert before == path.read_bytes()

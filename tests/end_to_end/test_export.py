@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
-from terminals import environment
+from terminals import environment, on_a_terminal
 from terminals import in_process as tidegauge
 from visits import CONFIG, START, rows_of_visits, write_visits
 
@@ -86,7 +87,7 @@ def test_a_reader_that_had_enough_is_no_fault(published, form):
 
 
 def test_a_table_is_text(published):
-    out, _ = export(published, "--view", "1d")
+    out, _ = export(published, "--view", "1d", "--format", "table")
     head = out.splitlines()[1].split()
     assert ["shop", "step", "step_start"] == head[:3]
 
@@ -119,7 +120,7 @@ def exact_counts():
     "view", ["{half_life: 12h}", "{window: 1d, every: 1d}", "running", "step", "36h"]
 )
 def test_views_are_written_as_in_a_config(published, view):
-    export(published, "--view", view, "-o", "view.csv")
+    export(published, "--view", view, "-o", "view.csv", "--force")
     steps = read(published / "view.csv")["step"].unique().sort().to_list()
     assert (list(range(24, 169, 24)) if "every" in view else list(range(1, 169))) == steps
 
@@ -231,3 +232,69 @@ def test_levels_that_no_interval_has_are_refused(published, level):
     assert (2, "") == (code, out)
     assert "Expected" in err
     assert "level" in err
+
+
+@pytest.mark.parametrize(
+    "view", ["{polynomial: 1e400}", "{half_life: 1e999}", "{factor: 1e301}", "{window: 1e400}"]
+)
+def test_a_view_beyond_all_numbers_is_a_wrong_use(published, view):
+    code, out, err = tidegauge("export", "public", "--view", view, cwd=published)
+    assert (2, "") == (code, out)
+    assert "Expected" in err
+
+
+@pytest.mark.parametrize("command", [["export", "--view", "running"], ["plot"]])
+@pytest.mark.parametrize("name", ["visits.tidegauge", "visits.csv", "visits.yaml", "visits.mark"])
+def test_nothing_that_is_there_is_written_over_unasked(published, tmp_path, command, name):
+    ending = ".csv" if command[0] == "export" else ".png"
+    there = tmp_path / f"there{ending}"
+    kept = (published / name).read_bytes()
+    there.write_bytes(kept)
+    words = [command[0], "public", *command[1:], "-o", str(there)]
+    code, out, err = tidegauge(*words, cwd=published)
+    assert (2, "") == (code, out)
+    assert "--force" in err
+    assert kept == there.read_bytes()
+    code, out, err = tidegauge(*words, "--force", cwd=published)
+    if name == "visits.tidegauge":  # a store stays whatever is asked for
+        assert (2, kept) == (code, there.read_bytes())
+    else:
+        assert (0, True) == (code, kept != there.read_bytes()), err
+
+
+def test_what_is_no_file_is_not_replaced_by_one(published, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for target in (tmp_path / "pipe.csv", tmp_path):
+        words = ["--view", "running", "--format", "csv", "-o", str(target), "--force"]
+        code, _, err = tidegauge("export", "public", *words, cwd=published)
+        assert 2 == code
+        assert "no file at all" in err
+
+
+def test_a_pipe_gets_every_row_and_a_terminal_the_latest(published):
+    out, _ = export(published, "--view", "step")
+    rows = out.splitlines()
+    assert rows[0] == ",".join(COLUMNS)
+    assert len(rows) == 1 + 7 * 24 * 3
+    code, shown = on_a_terminal("export", "public", "--view", "step", cwd=published, COLUMNS="200")
+    assert 0 == code
+    assert "The last 40 of 504 rows" in shown
+    assert "2025-01-13T00:00:00Z" in shown
+    assert "2025-01-06T00:00:00Z" not in shown
+    assert "2025-01-06T00:00:00Z" in export(published, "--view", "step", "--format", "table")[0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "views", "columns"), [(2, 2, 2), (3, 2, 3), (5, 2, 1), (3, 1, 2)]
+)
+def test_panels_of_one_view_share_rows_with_no_other(tmp_path, monkeypatch, cells, views, columns):
+    shops = ", ".join(f"s{n}" for n in range(cells - 1))
+    config = CONFIG.replace("north, south", shops)
+    shop = write_visits(tmp_path, rows_of_visits(days=1), config)
+    until = "2025-01-07T00:00:00Z"
+    assert 0 == tidegauge("run", "visits.yaml", "--until", until, cwd=shop)[0]
+    drawn = []
+    monkeypatch.setattr("tidegauge.plots.releases_figure", lambda *_, **words: drawn.append(words))
+    chosen = [word for view in ("step", "running")[:views] for word in ("--view", view)]
+    assert 0 == tidegauge("plot", "public", *chosen, "-o", "x.png", cwd=shop)[0]
+    assert columns == drawn[0]["columns"]

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from streams import FIRST, NEIGHBOURS_OF, not_utf8, write_stream
 from visits import CONFIG, START, rows_of_visits, write_visits
 
+from tidegauge.cli.counts import OPERATOR
 from tidegauge.cli.main import program
 
 ROWS = rows_of_visits()
@@ -54,6 +55,11 @@ def hide(measure):
     return hidden
 
 
+def for_readers(talk):
+    """Standard error without the lines that say of themselves that they are the operator's."""
+    return [line for line in talk.splitlines() if not line.startswith(OPERATOR)]
+
+
 def seen(folder, stdin=None, plotted=False):
     """All that can be seen of a run: exit codes, output, every byte of what is published."""
     runner = CliRunner()
@@ -76,7 +82,7 @@ def seen(folder, stdin=None, plotted=False):
         ended = runner.invoke(program, words, input=stdin if words[0] == "run" else None)
         assert ended.exception is None or isinstance(ended.exception, SystemExit)
         out = without_the_operators(ended.stdout) if words[0] == "status" else ended.stdout
-        talk = (ended.exit_code, out, ended.stderr)
+        talk = (ended.exit_code, out, for_readers(ended.stderr))
         talks.append(json.dumps(talk).replace(str(folder), "FOLDER"))
     files = {
         str(file.relative_to(folder)): file.read_bytes()

@@ -33,6 +33,7 @@ def spied(monkeypatch):
 PLANNING = [
     ["plan"],
     ["plan", "--json"],
+    ["plan", "--statement"],
     ["plan", "--compare"],
     ["plan", "--for-error", "running=50"],
     ["plan", "--plot", "noise.svg"],

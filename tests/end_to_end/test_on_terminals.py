@@ -55,6 +55,8 @@ def test_a_pipe_gets_plain_text(piped):
     assert "\x1b" not in piped
     assert piped.isascii() or set(piped) - set("±") <= set(map(chr, range(128)))
     assert "noise, first step" in piped
+    assert "1e-9" in piped
+    assert "1e-09" not in piped
 
 
 def test_a_terminal_gets_drawn_tables_in_colour(shop, piped):

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -83,7 +84,7 @@ def test_the_numbers_of_an_approved_file_are_used_whatever_would_be_fitted_now(s
     done("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
     signed = (shop / "plan.json").read_bytes()
     fitted = tries._fitted
-    monkeypatch.setattr(tries, "_fitted", lambda decays, horizon: fitted((Running(),), horizon))
+    monkeypatch.setattr(tries, "_fitted", lambda _, *rest: fitted((Running(),), rest[0], (1.0,), 0))
     assert 78 == tidegauge("run", "visits.yaml", "--approved", digest_of(signed), cwd=shop)[0]
     done("run", "visits.yaml", "--approved", "plan.json", cwd=shop)
     assert signed == (shop / "public" / "plan.json").read_bytes()
@@ -255,7 +256,7 @@ def test_a_quoted_newline_belongs_to_a_field_where_the_config_says_so(shop):
     there = sum("north" in row for row in ROWS)
     counted = {}
     for name, csv in (("split", ""), ("whole", "csv: {multiline: true}\n")):
-        config = CONFIG.replace("[north, south]", '["north\\nwest", south]') + csv
+        config = CONFIG.replace("[north, south]", "[south]") + csv  # the rest is "other"
         folder = write_visits(shop / name, quoted, config)
         done("run", "visits.yaml", cwd=folder)
         told = json.loads(done("status", "visits.tidegauge", "--json", cwd=folder))
@@ -266,3 +267,64 @@ def test_a_quoted_newline_belongs_to_a_field_where_the_config_says_so(shop):
     config = (shop / "split" / "visits.yaml").read_text()
     (shop / "split" / "visits.yaml").write_text(config + "csv: {multiline: true}\n")
     assert 78 == tidegauge("run", "visits.yaml", cwd=shop / "split")[0]  # another reading
+
+
+def test_a_statement_can_be_read_before_the_run_and_is_what_the_run_publishes(shop):
+    before = files(shop)
+    told = done("plan", "visits.yaml", "--statement", cwd=shop)
+    data = done("plan", "visits.yaml", "--statement", "--json", cwd=shop)
+    assert before == files(shop)
+    done("run", "visits.yaml", cwd=shop)
+    assert told == (shop / "public" / "PRIVACY.md").read_text()
+    assert json.loads(data) == json.loads((shop / "public" / "privacy.json").read_text())
+    (shop / "visits.tidegauge").unlink()
+    done("run", "visits.yaml", "--accept-second-release", cwd=shop)
+    told = done("plan", "visits.yaml", "--statement", cwd=shop)
+    assert "ERRATUM, 2 releases" in told
+    assert told == (shop / "public" / "PRIVACY.md").read_text()
+
+
+def test_stamps_without_a_zone_are_warned_of_and_their_loss_is_told(shop):
+    write_visits(shop, [row.replace("Z,", ",") for row in ROWS])
+    code, _, warned = tidegauge("validate", "visits.yaml", cwd=shop)
+    assert 0 == code
+    assert "visits.yaml:2:1" in warned
+    assert "Stamps without a zone are left out" in warned
+    code, out, told = tidegauge("run", "visits.yaml", cwd=shop)
+    assert 0 == code
+    assert f"For the operator alone: {len(ROWS):,} rows read, {len(ROWS):,} of them left" in told
+    assert "Warning: no row was counted" in told
+    assert "For the operator" not in out
+    zoned = CONFIG.replace("event_time: time\n", "event_time: time\ntimezone: UTC\n")
+    zoned = zoned.replace("store: visits", "store: zoned").replace("mark: visits", "mark: zoned")
+    (shop / "zoned.yaml").write_text(zoned.replace("public: public", "public: zoned"))
+    assert "Stamps without" not in tidegauge("validate", "zoned.yaml", cwd=shop)[2]
+    told = tidegauge("run", "zoned.yaml", cwd=shop)[2]
+    assert f"{len(ROWS):,} rows read, 0 of them left out." in told
+
+
+def test_rows_of_published_steps_are_not_called_outside(shop):
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    told = tidegauge("run", "visits.yaml", cwd=shop)[2]
+    early = sum(row < "2025-01-09" for row in ROWS)
+    assert f"For the operator alone: {early} are of a step that was published before" in told
+    assert "before the start" not in told
+    assert "For the operator" not in tidegauge("run", "visits.yaml", cwd=shop)[2]  # nothing read
+
+
+def test_what_a_run_prints_can_be_typed_where_it_was_printed(shop):
+    beside = shop / "else where"
+    shutil.copytree(shop, beside / "a shop")
+    told = tidegauge("run", "a shop/visits.yaml", cwd=beside)[2]
+    (line,) = [line for line in told.splitlines() if "tidegauge status" in line]
+    words = shlex.split(line.split("tidegauge ")[1])
+    assert "Steps: 168 of 168" in done(*words, cwd=beside)
+
+
+def test_a_source_that_is_not_there_is_warned_of_without_being_read(shop):
+    (shop / "visits.csv").unlink()
+    code, _, err = tidegauge("validate", "visits.yaml", cwd=shop)
+    assert 0 == code
+    assert "Expected a file for the source visits.csv, got none yet" in err
+    (shop / "visits.csv").write_text("")
+    assert "got none yet" not in tidegauge("validate", "visits.yaml", cwd=shop)[2]

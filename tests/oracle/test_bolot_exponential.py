@@ -5,10 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import exp1
 from twins.cases import ONE
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.papers.bolot import ExponentialSum
+from tidegauge.papers.bolot import ExponentialSum, InputPerturbation
 from tidegauge.strategies.decay import Exponential
 from tidegauge.strategies.decayed import DecayedTree, printed_sensitivity
 from tidegauge.strategies.strategy import Norm
@@ -124,7 +126,8 @@ def test_worst_stds_beside_those_of_input_perturbation(
     worst = (1 << 30) - 1
     with ExponentialSum(alpha, 1) as ours, ExponentialSum(alpha, 1, as_printed=True) as theirs:
         found = [ours.noise_std(worst), theirs.noise_std(worst)]
-    found.append(math.sqrt(2 / (1 - alpha**2)))
+    with InputPerturbation(1, Exponential(factor=alpha)) as noisy:
+        found.append(noisy.noise_std(worst))
     np.testing.assert_allclose(found, [exact, printed, inputs], rtol=2e-3)
 
 
@@ -135,3 +138,40 @@ def test_the_tree_beats_the_stream_itself_from_9996_on() -> None:
 
     for alpha, better in ((0.99956, False), (0.99957, True)):
         assert (worst(alpha) < math.sqrt(2 / (1 - alpha**2))) is better
+
+
+def test_the_constants_of_the_printed_bound() -> None:
+    """E1(1), the constant of its expansion, and the inequality in the proof of Lemma 2."""
+    assert round(float(exp1(1)), 6) == 0.219384
+    constant = quad(lambda t: (1 - math.exp(-t)) / t, 0, 1)[0]  # Ein(1)
+    np.testing.assert_allclose(constant, 0.796600, atol=5e-7)
+    for alpha in (0.7, 0.9, 0.99, 0.9999):  # the tail of S as an integral: ln 1/alpha, not twice
+        tail = float(exp1(math.log(1 / alpha))) / math.log(2) / alpha
+        assert sensitivity(alpha) - 1 <= tail
+        assert sensitivity(alpha) - 1 > float(exp1(2 * math.log(1 / alpha))) / math.log(2) / alpha
+    assert 1 / (1 - 0.5) <= math.exp(1.5 * 0.5)
+    assert 1 / (1 - 0.5) > math.exp(-1.5 * 0.5)  # as printed
+    y = np.linspace(0, 0.5625, 1000)
+    assert (1 / (1 - y) <= np.exp(1.5 * y) + 1e-15).all()
+
+
+def test_one_item_needs_one_node() -> None:
+    decay = Exponential(factor=0.5)
+    _, counts = DecayedTree.of(decay, 20).noise_terms(decay, 1)
+    assert [1] == counts.tolist()
+    assert 0 == math.ceil(math.log2(1))  # what Lemma 1 allows
+    for step in range(1, 200):
+        _, counts = DecayedTree.of(decay, 20).noise_terms(Exponential(factor=0.5), step)
+        assert counts.sum() <= step.bit_count()
+
+
+def test_the_error_grows_with_the_log_of_the_memory() -> None:
+    """Theorem 5, case 1, as corrected: log^1.5 of the memory, not the memory itself."""
+    stds, logs = [], []
+    for power in (8, 12, 16, 20):
+        with ExponentialSum(1 - Fraction(1, 1 << power), 1) as system:
+            stds.append(system.noise_std((1 << (power + 3)) - 1))
+            logs.append(power)
+    ratios = np.array(stds) / np.array(logs) ** 1.5
+    assert ratios.max() / ratios.min() < 1.2
+    assert stds[-1] / stds[0] < 5 < 1 << 12  # the memory grew by 4096

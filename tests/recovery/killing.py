@@ -1,11 +1,12 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|restore|mutant STRIDE
+    python killing.py ROOT resume|pure|distinct|restore|mutant|accept STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
 ``distinct``: with the values that were seen);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
-its mark after publishing. Every STRIDE-th point is tried.
+its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
+point is tried.
 
 A process that has loaded everything forks a child for each point: the child counts every statement
 that SQLite executes and every call that changes or syncs a file, and ends itself by SIGKILL before
@@ -60,7 +61,7 @@ class Points:
         return counted
 
     def install(self):
-        for name in ("open", "fsync", "replace", "chmod", "mkdir"):
+        for name in ("open", "fsync", "replace", "chmod", "mkdir", "link", "unlink"):
             setattr(os, name, self.before(getattr(os, name)))
         connect = sqlite3.connect
 
@@ -92,11 +93,11 @@ def in_a_child(work):
     return os.waitpid(child, 0)[1]
 
 
-def killed_run(place, point):
+def killed_run(place, point, **options):
     def work():
         points = Points(point)
         points.install()
-        place.run(PLAN, stand.rows())
+        place.run(PLAN, stand.rows(), **options)
 
     return os.WIFSIGNALED(in_a_child(work))
 
@@ -149,6 +150,36 @@ def restored(place, backup, before, result):
     in_a_child(work)
 
 
+def accepted(place, before, result):
+    """Go on after a kill; accept only what is not yet charged."""
+
+    def work():
+        try:
+            releases, again = place.run(PLAN, stand.rows()).releases, False
+        except StoreBehind:
+            releases = place.run(PLAN, stand.rows(), accept_second_release=True).releases
+            again = True
+        ledger = json.loads((place.public / "ledger.json").read_text())
+        files = place.files()
+        kept = all(data in (files.get(name), files.get(f"superseded/1/{name}"))
+                   for name, data in before.items())  # fmt: skip
+        seen = {"releases": releases, "again": again, "kept": kept, "ledger": ledger["releases"]}
+        print(json.dumps({**result, **seen}), flush=True)
+
+    if in_a_child(work):
+        print(json.dumps({**result, "failed": True}), flush=True)
+
+
+def outdated(place, backup):
+    """A store at step 10 whose folder has all 30."""
+    first_block(place)
+    shutil.copytree(place.root / "private", backup)
+    in_a_child(lambda: place.run(PLAN, stand.rows()))
+    shutil.rmtree(place.root / "private")
+    shutil.copytree(backup, place.root / "private")
+    shutil.rmtree(backup)
+
+
 def warm_up():
     """Load every compiled kernel; a child has them at once, and no thread is started."""
     for gauge in PLAN.gauges:
@@ -184,11 +215,17 @@ def main(root, mode, stride):
         if mode in ("restore", "mutant"):
             first_block(place)
             shutil.copytree(place.root / "private", backup)
-        if not killed_run(place, point):
+        options = {}
+        if mode == "accept":
+            outdated(place, backup)
+            options, before = {"accept_second_release": True}, place.numbers()
+        if not killed_run(place, point, **options):
             break
-        before = place.numbers()
+        before = before if mode == "accept" else place.numbers()
         result = {"point": point, "published": len(before)}
-        if mode in ("restore", "mutant"):
+        if mode == "accept":
+            accepted(place, before, result)
+        elif mode in ("restore", "mutant"):
             restored(place, backup, before, result)
             shutil.rmtree(backup)
         else:

@@ -13,7 +13,6 @@ import stand
 from tidegauge.engine import publisher as publishing
 from tidegauge.engine import run as running
 from tidegauge.engine import schema
-from tidegauge.engine.files import put
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
 from tidegauge.engine.store import Store
@@ -35,9 +34,7 @@ def full(*_, **__):
 
 def full_for_releases(path, data, **options):
     """No release file fits, everything else does."""
-    if path.suffix == ".parquet":
-        raise WriteFailed(str(path))
-    put(path, data, **options)
+    raise WriteFailed(str(path))
 
 
 def check_resumes(place, before):
@@ -68,7 +65,7 @@ def test_a_disk_that_fills_up_at_any_call_leaves_everything_as_it_was(place, mon
 
 def test_a_release_that_does_not_fit_is_published_by_the_next_run(place, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(publishing, "put", full_for_releases)
+        patched.setattr(publishing, "put_new", full_for_releases)
         with pytest.raises(WriteFailed):
             place.run(PLAN, ROWS)
     check_resumes(place, {})
@@ -211,3 +208,17 @@ def test_private_state_is_erased_with_the_last_step(place):
         assert ({}, None, b"") == (one.states(), one.bounding(), one.unit_key)
     for path in place.store.parent.iterdir():
         assert key not in path.read_bytes()
+
+
+def test_a_full_disk_under_a_sink_is_told_as_such(place, monkeypatch):
+    from dataclasses import replace
+
+    from tidegauge.planning.settings import Sink
+
+    def told(*_, **__):
+        raise OSError("No space left on device (os error 28): a.csv")
+
+    monkeypatch.setattr(stand.pl.LazyFrame, "sink_csv", told)
+    settings = replace(place.settings, sinks=(Sink("csv", "a.csv", None),))
+    with pytest.raises(WriteFailed, match=r"No space left on device\. What"):
+        running.run(PLAN, stand.Rows(ROWS), settings)

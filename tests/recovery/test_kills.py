@@ -60,6 +60,26 @@ def test_a_mark_written_after_publishing_would_be_caught(memory_path):
     assert [one for one in seen if one["newer"] and not one["refused"]]
 
 
+def check_accepted(seen):
+    assert [] == [one for one in seen if "failed" in one or not one["kept"]]
+    assert {(2, 2)} == {(one["releases"], one["ledger"]) for one in seen}
+    # what was charged once goes on: no later kill makes an operator accept, and pay, again
+    again = [one["again"] for one in seen]
+    assert sorted(again, reverse=True) == again
+    assert {True, False} == set(again)
+
+
+def test_a_second_release_is_paid_once_wherever_it_is_killed(memory_path):
+    seen, points = killed(memory_path, "accept", 11)
+    assert points > 200
+    check_accepted(seen)
+
+
+@pytest.mark.slow
+def test_a_second_release_is_paid_once_after_a_kill_at_every_single_write(memory_path):
+    check_accepted(killed(memory_path, "accept", 1)[0])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "files"), [("resume", FILES), ("pure", FILES - 3)])
 def test_a_kill_at_every_single_write_loses_and_doubles_nothing(memory_path, mode, files):

@@ -14,7 +14,8 @@ from tidegauge.engine import run as running
 from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
-from tidegauge.errors import StoreBehind, StoreMismatch
+from tidegauge.errors import InvalidInput, StoreBehind, StoreMismatch
+from tidegauge.planning.promise import odds, promise
 from tidegauge.testing import seeded_meter
 
 PLAN = stand.plan_of(end=30)
@@ -77,15 +78,22 @@ def test_measurements_without_a_mark_are_refused(place):
 
 def test_a_lost_store_is_refused(place):
     shutil.rmtree(place.root / "private")
-    with pytest.raises(StoreBehind, match="got another one"):
+    with pytest.raises(StoreBehind, match=f"as its mark {place.mark} says, got none"):
         place.run(PLAN, ROWS)
+    assert not place.store.exists()  # nothing new is left where it lay
 
 
 def test_a_damaged_mark_is_refused(place):
     text = place.mark.read_text()
     place.mark.write_text(text.replace('"step": 20', '"step": 10'))
-    with pytest.raises(StoreBehind, match="Expected a mark"):
+    with pytest.raises(StoreBehind, match="Expected a mark") as caught:
         place.run(PLAN, ROWS)
+    assert "remove" not in str(caught.value)  # a step-0 copy would then begin anew, unseen
+    settings = replace(place.settings, mark="marks/new.mark")
+    with pytest.raises(StoreBehind):
+        running.run(PLAN, stand.Rows(ROWS), settings)
+    rows = stand.Rows(ROWS)
+    assert 2 == running.run(PLAN, rows, settings, accept_second_release=True).releases
 
 
 def test_a_second_release_is_charged_in_full_and_draws_everything_anew(place):
@@ -101,7 +109,23 @@ def test_a_second_release_is_charged_in_full_and_draws_everything_anew(place):
     aside = {f"superseded/1/{name}": data for name, data in before.items()}
     assert aside.items() <= place.files().items()  # what was published is still there
     assert "further release" in place.files()["PRIVACY.md"].decode()
-    assert 1 == len(json.loads(place.files()["privacy.json"])["errata"])
+    assert "ERRATUM, 2 releases" in place.files()["PRIVACY.md"].decode().splitlines()[0]
+
+
+def test_whatever_a_reader_is_told_after_a_second_release_is_of_both(place):
+    folder = PublicFolder(place.public)
+    before = folder.releases, folder.promise(), folder.statement()
+    assert (1, True) == (before[0], before[1] in before[2])
+    place.run(PLAN, ROWS, accept_second_release=True, until=until(20))
+    assert (2, promise(PLAN, 2)) == (folder.releases, folder.promise())
+    assert folder.promise() in folder.statement()
+    assert before[1] not in folder.statement()
+    privacy, ledger = (json.loads(place.files()[f"{name}.json"]) for name in ("privacy", "ledger"))
+    assert ledger["epsilon"] == privacy["guarantee"]["epsilon"]
+    assert privacy["odds"] == odds(PLAN, 2) != odds(PLAN)
+    (place.public / "ledger.json").unlink()
+    with pytest.raises(InvalidInput, match="Fetch the folder again"):
+        folder.promise()
 
 
 def test_a_second_release_is_accepted_once_and_then_goes_on(place):
@@ -109,6 +133,20 @@ def test_a_second_release_is_accepted_once_and_then_goes_on(place):
     assert 2 == place.run(PLAN, ROWS).releases
     assert 2 == place.run(PLAN, ROWS, accept_second_release=True).releases
     assert 30 == PublicFolder(place.public).view("flights", "step").value.shape[0]
+
+
+def test_a_release_that_was_charged_and_not_yet_begun_is_not_charged_again(place, monkeypatch):
+    with monkeypatch.context() as patched:
+
+        def killed(*_):
+            raise SystemExit
+
+        patched.setattr(Publisher, "prepare", killed)
+        with pytest.raises(SystemExit):
+            place.run(PLAN, ROWS, accept_second_release=True)
+    before = place.numbers()
+    assert (30, 2) == (place.run(PLAN, ROWS).last, place.run(PLAN, ROWS).releases)
+    assert {f"superseded/1/{name}" for name in before} <= set(place.files())
 
 
 def test_a_lost_store_starts_again_at_its_own_cost(place):
@@ -384,7 +422,7 @@ def test_a_mark_of_no_step_still_remembers_what_was_charged_before(place):
         shutil.rmtree(place.public)
         if accept:
             place.run(PLAN, ROWS, accept_second_release=True, until=until(0))
-    with pytest.raises(StoreBehind, match="got another one"):
+    with pytest.raises(StoreBehind, match="got none"):
         place.run(PLAN, ROWS)
 
 

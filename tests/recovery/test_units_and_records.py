@@ -1,5 +1,6 @@
 """Ids with a bound across runs and crashes; records as steps; several gauges; long streams."""
 
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from tidegauge.engine import run as running
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
 from tidegauge.engine.store import Store
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidParameter, StoreBehind
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.request import request_of
@@ -82,7 +83,8 @@ def test_the_bound_of_an_id_holds_over_crashes_in_the_middle_of_a_run(
 
 def test_a_bound_that_forgot_its_state_would_be_caught(memory_path, monkeypatch):
     monkeypatch.setattr(running, "Meter", Still)
-    monkeypatch.setattr(Store, "bounding", lambda self: None)
+    nothing = {"ids": np.zeros((0, 2), int), "counts": np.zeros(0, int), "period": np.zeros(0, int)}
+    monkeypatch.setattr(Store, "bounding", lambda self: nothing)
     hours = np.arange(48)
     frame = pl.DataFrame(
         {"at": stand.START + hours * stand.HOUR, "kind": ["AA"] * 48, "id": ["one"] * 48}
@@ -91,6 +93,30 @@ def test_a_bound_that_forgot_its_state_would_be_caught(memory_path, monkeypatch)
     place.run(plan, frame, until=stand.datetime(2013, 1, 2))
     place.run(plan, frame)
     assert counted(place) > 10
+
+
+@pytest.mark.parametrize("part", [-1, -2])
+def test_a_store_without_the_key_or_the_counts_of_ids_is_damaged(memory_path, part):
+    place, plan, frame = stand.Place(memory_path), id_plan(10), stand.rows()
+    frame = frame.with_columns(id=pl.lit("one"))
+    place.run(plan, frame, until=stand.datetime(2013, 1, 2))
+    before = place.files()
+    with sqlite3.connect(place.store) as connection:
+        connection.execute("DELETE FROM state WHERE gauge = ?", (part,))
+    connection.close()
+    with pytest.raises(StoreBehind, match="damaged"):
+        place.run(plan, frame)
+    assert before == place.files()
+
+
+def test_a_stream_of_records_that_is_at_its_end_stays_there(memory_path):
+    plan = stand.plan_of(end=10)
+    plan = replace(plan, clock=replace(plan.clock, step_us=None), time=None)
+    place, frame = stand.Place(memory_path), stand.rows(count=30)
+    assert 10 == place.run(plan, frame).last
+    before = place.files()
+    assert (10, 10) == (lambda o: (o.first, o.last))(place.run(plan, frame))
+    assert before == place.files()
 
 
 def test_ids_are_nowhere_in_the_store_or_the_public_folder(memory_path):

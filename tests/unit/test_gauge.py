@@ -297,7 +297,7 @@ def test_the_end_is_kept():
 def test_the_statement_says_what_is_promised_and_what_is_not():
     text = make(cells=["a", "b", "c"]).statement()
     for words in (
-        "no result becomes more than 2.72 times as likely, plus 1e-9, by any one event",
+        "whether one event was in the data makes no result more than 2.72 times as likely, plus",
         "add_or_remove_one",
         "| 20 |",
         "Declared, not protected",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
     from tidegauge.planning.plan import Plan
     from tidegauge.planning.problems import Problem
     from tidegauge.planning.settings import Settings
+    from tidegauge.planning.statement import Further
 
-__all__ = ["accepted", "plan_of_file"]
+__all__ = ["accepted", "further_releases", "plan_of_file"]
 
 _MOST_BYTES = 1 << 28
 
@@ -59,6 +61,18 @@ def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings, tuple[Pr
             "config with --approved and that file."
         )
     return plan, settings, config.warnings
+
+
+def further_releases(plan: Plan, settings: Settings) -> Sequence[Further]:
+    """Return the releases of a plan that its store has charged after the first one."""
+    from tidegauge.engine.documents import further_of
+    from tidegauge.engine.status import status_of
+
+    store = settings.path(settings.store)
+    stored = _stored(store)
+    if stored is None or stored.fingerprint != plan.fingerprint:
+        return ()
+    return further_of(status_of(store).spends)
 
 
 def plan_of_file(path: Path) -> Plan:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from tidegauge.cli.exits import Exit, failure_of
-from tidegauge.cli.terminal import Terminal
+from tidegauge.cli.terminal import Terminal, settle
 
 __all__ = ["command"]
 
@@ -66,10 +65,8 @@ _SHARED = (
 def _end(terminal: Terminal, problem: BaseException) -> NoReturn:
     """Show the message of a problem and leave with its code."""
     code, text = failure_of(problem)
-    try:
-        sys.stdout.flush()
-    except OSError:  # closed or full: Python would try again at the end, and complain
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(problem, OSError):
+        settle(sys.stdout)
     if text:
         terminal.error(code, text)
     if code is Exit.UNEXPECTED and terminal.verbose:

@@ -12,7 +12,14 @@ import click
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.terminal import Column, Terminal, plain_table
-from tidegauge.cli.views import from_public, only_gauge, opened_view, outside, with_intervals
+from tidegauge.cli.views import (
+    from_public,
+    only_gauge,
+    opened_view,
+    refuse_output,
+    with_force,
+    with_intervals,
+)
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
@@ -27,6 +34,7 @@ _BY_ENDING: Final = {
     ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".arrow": "arrow",
     ".txt": "table",
 }  # fmt: skip
+_LATEST: Final = 40  # rows that a terminal is shown unasked
 _NONNEGATIVE: Final = "value_nonnegative"
 
 
@@ -50,9 +58,13 @@ _NONNEGATIVE: Final = "value_nonnegative"
     help="Where to write; default: standard output.",
 )  # fmt: skip
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="Default: by the ending, or a table."
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="Default: by the ending; CSV on standard output, or a table of the latest on a terminal.",
 )
 @click.option("--totals", is_flag=True, help="Add the cell *, the sum of all; or as planned.")
+@with_force
 @with_intervals
 @click.option(
     "--nonnegative",
@@ -65,6 +77,7 @@ def export(
     gauge: str | None,
     view: str,
     output: Path,
+    force: bool,
     form: str | None,
     totals: bool,
     level: float | None,
@@ -80,7 +93,7 @@ def export(
 
     chosen = form or _by_ending(output)
     if str(output) != "-":
-        outside(public, output)
+        refuse_output(public, output, force)
     folder = PublicFolder(public)
     opened = opened_view(folder, only_gauge(folder, gauge), view, level, band)
     if totals and not opened.view.gauge.by:
@@ -98,6 +111,9 @@ def export(
         chosen = "jsonl"
     if not opened.is_planned:
         _tell_ratio(terminal, opened)
+    if chosen == "table" and form is None and str(output) == "-" and len(table) > _LATEST:
+        terminal.say(f"The last {_LATEST} of {len(table):,} rows; -o FILE.csv writes all.")
+        table = table.tail(_LATEST)
     _write(terminal, table, chosen, output, _about(folder, opened))
     if str(output) != "-":
         terminal.say(f"{output}: {len(table):,} releases of {opened.name}, {chosen}")
@@ -105,7 +121,7 @@ def export(
 
 def _by_ending(output: Path) -> str:
     if str(output) == "-":
-        return "table"
+        return "table" if sys.stdout.isatty() else "csv"
     found = _BY_ENDING.get(output.suffix)
     if found is None:
         raise click.UsageError(

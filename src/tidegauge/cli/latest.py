@@ -22,7 +22,9 @@ def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
     """Print, from the public folder alone, the latest release of every view, and the statement."""
     from tidegauge.engine.public import PublicFolder
 
-    folder = PublicFolder(public)
+    folder = PublicFolder(
+        public, remedy="Remove that file and run again: it is written anew from the store."
+    )
     opened = {
         gauge: [folder.view(gauge, view) for view in folder.views(gauge)] for gauge in folder.gauges
     }
@@ -33,9 +35,10 @@ def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
         if views and len(views[0].grains):
             _table(terminal, folder, gauge, views)
     if outcome.first == 0:
-        terminal.data(folder.statement())
-    else:
-        terminal.data(f"What is promised: {public / 'PRIVACY.md'}")
+        from tidegauge.planning.statement import first_page
+
+        terminal.data(first_page(folder.statement()))
+    terminal.data(f"The whole statement, to be signed: {public / 'PRIVACY.md'}")
 
 
 def _table(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from typing import Any, Final
 
 import click
 
 from tidegauge import __version__
 from tidegauge.cli.completion import completion
-from tidegauge.cli.exits import MEANINGS
+from tidegauge.cli.exits import MEANINGS, failure_of
 from tidegauge.cli.export import export
 from tidegauge.cli.plan import plan
 from tidegauge.cli.plot import plot
 from tidegauge.cli.run import run
 from tidegauge.cli.schema import schema
 from tidegauge.cli.status import status
+from tidegauge.cli.terminal import Terminal, open_streams, settle
 from tidegauge.cli.validate import validate
 
 __all__ = ["program"]
@@ -40,6 +42,17 @@ Examples:
 
 class _Program(click.Group):
     """The group, in the order in which a user meets its commands."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command, whatever the streams are; help that finds no room is no fault either."""
+        open_streams()
+        try:
+            return super().main(*args, **extra)
+        except OSError as problem:
+            code, text = failure_of(problem)
+            Terminal().error(code, text)
+            settle(sys.stdout)
+            sys.exit(code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tidegauge.cli.counts import LEFT_OUT, meaning
 from tidegauge.cli.main import program
 
 __all__ = ["manual"]
@@ -17,14 +18,19 @@ obeys `NO_COLOR`. `python -m tidegauge` is the same program.
 SIGTERM ends a run like Ctrl-C: the block in hand is finished, then the code is 130, because the
 stream is not at its end; the next run goes on.
 
-The public folder and what `export` and `plot` make of it are for readers. The terminal, `status`
-and the store are for the operator: they show counts that no guarantee covers.
-"""
+The public folder and what `export` and `plot` make of it are for readers. Standard error of `run`,
+`status` and the store are for the operator: they show counts that no guarantee covers.
+
+| count | of |
+| --- | --- |
+{counts}"""
 
 
 def manual() -> str:
     """Return the help of the program and of every command, as Markdown."""
-    parts = [_HEAD]
+    names = ("records", *LEFT_OUT, "clamped", "GAUGE: no_number", "GAUGE: other")
+    rows = "".join(f"| `{name}` | {meaning(name)} |\n" for name in names)
+    parts = [_HEAD.format(counts=rows)]
     root = click.Context(program, info_name="tidegauge", help_option_names=["-h", "--help"])
     parts.append(_block("tidegauge", program, root))
     for name, one in program.commands.items():

@@ -33,6 +33,7 @@ __all__ = ["plan"]
     examples=(
         "tidegauge plan visits.yaml",
         "tidegauge plan visits.yaml -o plan.json && sha256sum plan.json",
+        "tidegauge plan visits.yaml --statement",
         "tidegauge plan visits.yaml --compare",
         "tidegauge plan visits.yaml --for-error running=50",
         "tidegauge plan visits.yaml --plot noise.svg",
@@ -40,6 +41,7 @@ __all__ = ["plan"]
 )
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan file.")
+@click.option("--statement", is_flag=True, help="Show what PRIVACY.md will say, for approval.")
 @click.option(
     "--compare",
     is_flag=True,
@@ -64,6 +66,7 @@ def plan(
     terminal: Terminal,
     config: Path,
     output: Path | None,
+    statement: bool,
     compare: bool,
     errors: tuple[str, ...],
     picture: Path | None,
@@ -92,7 +95,9 @@ def plan(
     if compare:
         told["compared"] = _compared(config, made)
     _write(made, settings, config, output, picture)
-    if terminal.as_json:
+    if statement:
+        _tell_statement(terminal, made, settings)
+    elif terminal.as_json:
         terminal.document(told)
     else:
         _tell(terminal, told)
@@ -165,6 +170,18 @@ def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
     return described_candidates(config, compared(config))
 
 
+def _tell_statement(terminal: Terminal, made: Plan, settings: Settings | None) -> None:
+    """What the next run publishes as PRIVACY.md, to the byte; with --json its privacy.json."""
+    from tidegauge.cli.accepted import further_releases
+    from tidegauge.planning.statement import privacy_data, privacy_text
+
+    further = () if settings is None else further_releases(made, settings)
+    if terminal.as_json:
+        terminal.document(privacy_data(made, further))
+    else:
+        terminal.data(privacy_text(made, further).removesuffix("\n"))
+
+
 def _refuse_to_overwrite(
     settings: Settings | None, config: Path, option: str, output: Path
 ) -> None:
@@ -195,12 +212,14 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
         for view in gauge["views"]:
             terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
     terminal.data("")
-    columns = [Column(title, right=True) for title in ("times the unit", "epsilon", "delta")]
+    columns = [Column(title, right=True) for title in ("together", "epsilon", "delta")]
     rows = [
-        [str(row["events"]), significant(row["epsilon"]), f"{row['delta']:g}"]
+        [str(row["events"]), significant(row["epsilon"]), f"{row['delta']:g}".replace("e-0", "e-")]
         for row in told["k_events"]
     ]
-    terminal.table("What it means for somebody with more", columns, rows)
+    terminal.table(
+        "What it means for several protected units, such as those of one person", columns, rows
+    )
     terminal.data(f"\n{told['guarantee']}, spent: {told['spent']}\n{told['sha256']}")
 
 
@@ -224,7 +243,11 @@ def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
 def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     columns = [Column("gauge"), Column("view")]
     columns += [Column(f"noise, {step} step", right=True) for step in ("first", "middle", "last")]
-    columns += [Column("± 95 %, last", right=True), Column("ratio", right=True)]
+    levels = {(gauge["level"], gauge["band"]) for gauge in gauges}
+    level, band = levels.pop()
+    kind = "" if band == "pointwise" else f" {band}"
+    interval = "half-width" if levels else f"± {100 * level:.10g} %{kind}"
+    columns += [Column(f"{interval}, last", right=True), Column("ratio", right=True)]
     rows = [
         [
             gauge["name"],

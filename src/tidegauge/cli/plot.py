@@ -13,7 +13,14 @@ from tidegauge.cli import completion
 from tidegauge.cli.command import command
 from tidegauge.cli.steps import ends_of
 from tidegauge.cli.terminal import Terminal
-from tidegauge.cli.views import from_public, only_gauge, opened_view, outside, with_intervals
+from tidegauge.cli.views import (
+    from_public,
+    only_gauge,
+    opened_view,
+    refuse_output,
+    with_force,
+    with_intervals,
+)
 from tidegauge.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -48,6 +55,7 @@ _SPANS_US: Final = (60_000_000, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_00
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Ends in .png or .svg."
 )
+@with_force
 def plot(
     terminal: Terminal,
     public: Path,
@@ -56,6 +64,7 @@ def plot(
     level: float | None,
     band: str | None,
     output: Path,
+    force: bool,
 ) -> None:
     """Draw releases with their bands: a panel for each view and cell.
 
@@ -72,7 +81,7 @@ def plot(
             f"Expected --output to end in .png or .svg, got {output.name}. The type of the picture "
             "follows from it. Rename it."
         )
-    outside(public, output)
+    refuse_output(public, output, force)
     folder = PublicFolder(public)
     name = only_gauge(folder, gauge)
     opened = [opened_view(folder, name, view, level, band) for view in views or folder.views(name)]
@@ -96,14 +105,16 @@ def plot(
             f"Expected at most {_MOST_PANELS} panels, got {len(panels)}: one for each view and "
             "cell. They would be too small. Choose views with --view."
         )
+    cells = len(panels) // len(opened)
+    columns = next(n for n in (3, 2, 1) if cells % n == 0) if len(opened) > 1 < cells else 2
     about, mechanism = dict(folder.plan.about), opened[0].view.gauge.mechanism
     label = what[opened[0].name] if len(opened) == 1 else _kind(folder, name)
     apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
         ends_of(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
-        value_label=label, time_label=unit + apart, caption=_caption(folder), share_y=False,
-        level=mechanism.level, band=mechanism.band,
+        value_label=label, time_label=unit + apart, caption=folder.promise(), share_y=False,
+        level=mechanism.level, band=mechanism.band, columns=columns,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")
 
@@ -155,10 +166,3 @@ def _length(steps: int, clock: Clock) -> str:
     from tidegauge.planning.words import length_in_words
 
     return length_in_words(steps, clock.step_us).removeprefix("1 ")
-
-
-def _caption(folder: PublicFolder) -> str:
-    """The guarantee in one sentence, from the plan; no text of the operator is in it."""
-    from tidegauge.planning.promise import promise
-
-    return promise(folder.plan)

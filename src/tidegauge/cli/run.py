@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import click
 
 from tidegauge.cli.accepted import accepted
 from tidegauge.cli.command import command
+from tidegauge.cli.counts import told
 from tidegauge.cli.latest import tell_latest
 from tidegauge.cli.terminal import Terminal
 
@@ -26,15 +28,16 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> da
     if value is None:
         return None
     try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
+        given = datetime.fromisoformat(value)
+        moment = None if given.tzinfo is None else given.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter where UTC would leave the calendar
         moment = None
-    if moment is None or moment.tzinfo is None:
+    if moment is None:
         raise click.BadParameter(
             f"Expected a moment with its zone, got {value[:60]!r}. Two clocks would publish two "
             "lists of steps. Write it such as 2025-01-08T00:00:00Z."
         )
-    return moment.astimezone(UTC)
+    return moment
 
 
 @command(
@@ -80,14 +83,14 @@ def run(
         outcome = _publish(terminal, plan, settings, until, accept_second_release)
         for warning in (*warnings, *outcome.warnings):
             terminal.say(f"Warning: {warning}")
-        for name, count in sorted(outcome.counters.items()):
-            terminal.detail(f"{name}: {count:,} (for the operator alone)")
         steps = outcome.last - outcome.first
         what = f"{steps:,} steps measured" if steps else "Nothing to measure"
         terminal.say(f"{what}; published up to step {outcome.last:,}.")
-        terminal.say(
-            f"Rows left out are counted, for the operator: tidegauge status {settings.store}"
-        )
+        if steps:
+            for line in told(outcome.counters):
+                terminal.say(line)
+        store = shlex.quote(str(settings.path(settings.store)))
+        terminal.say(f"How far the store has got: tidegauge status {store}")
         if all(sink.path != "-" for sink in settings.sinks):
             tell_latest(terminal, settings.path(settings.public), outcome)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidegauge.cli.command import command
+from tidegauge.cli.counts import meaning
 from tidegauge.cli.latest import moment
 from tidegauge.cli.terminal import Column, Terminal
 
@@ -33,6 +34,7 @@ def status(terminal: Terminal, store: Path) -> None:
     from tidegauge.engine.status import status_of
     from tidegauge.planning.plan import Plan
     from tidegauge.planning.promise import odds
+    from tidegauge.planning.settings import default_mark
 
     seen = status_of(store)
     plan = Plan.from_bytes(seen.plan)
@@ -42,14 +44,16 @@ def status(terminal: Terminal, store: Path) -> None:
     end = "without an end" if plan.clock.end is None else f"of {plan.clock.end:,}"
     terminal.data(f"Steps: {seen.step:,} {end}, up to {moment(plan.clock, seen.step)}")
     terminal.data(f"Writing: {_owner(seen) or 'nobody'}")
+    if (mark := default_mark(store)).exists():
+        terminal.data(f"Mark: {mark}")
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
-    terminal.data(f"{odds(plan)}\n")
+    terminal.data(f"{odds(plan, max(1, len(seen.spends)))}\n")
     charges = [[one.name, _cost(one.cost)] for one in plan.ledger.charges]
     terminal.table("Ledger of one release", [Column("gauge"), Column("cost")], charges)
-    counts = [[name, f"{count:,}"] for name, count in sorted(seen.counters.items())]
+    counts = [[name, f"{n:,}", meaning(name)] for name, n in sorted(seen.counters.items())]
     terminal.data("")
-    columns = [Column("rows and totals"), Column("count", right=True)]
+    columns = [Column("rows and totals"), Column("count", right=True), Column("")]
     terminal.table("For the operator alone: exact, and not private", columns, counts)
 
 

@@ -7,16 +7,17 @@ plain columns, the same in every environment. Progress exists only on a terminal
 from __future__ import annotations
 
 import json
+import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 
-__all__ = ["Column", "Terminal", "plain_table", "shown_text"]
+__all__ = ["Column", "Terminal", "open_streams", "plain_table", "settle", "shown_text"]
 
 Progress = Callable[[int, int], None]
 
@@ -54,12 +55,12 @@ class Terminal:
     def say(self, text: str) -> None:
         """Talk: to standard error, unless quiet."""
         if not self.quiet:
-            click.echo(shown_text(text), err=True)
+            _talk(shown_text(text))
 
     def detail(self, text: str) -> None:
         """Talk that only ``-v`` asks for."""
         if self.verbose:
-            click.echo(shown_text(text), err=True)
+            _talk(shown_text(text))
 
     def data(self, text: str) -> None:
         """Write a result to standard output."""
@@ -72,9 +73,9 @@ class Terminal:
     def error(self, code: int, text: str) -> None:
         """Say what went wrong, to standard error."""
         if self.as_json:
-            click.echo(json.dumps({"error": text, "exit_code": code}, sort_keys=True), err=True)
+            _talk(json.dumps({"error": text, "exit_code": code}, sort_keys=True))
         else:
-            click.echo(shown_text(text), err=True)
+            _talk(shown_text(text))
 
     def table(self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Write a table to standard output: drawn on a terminal, plain columns elsewhere."""
@@ -101,6 +102,31 @@ class Terminal:
                 bar.update(task, completed=done, total=everything)
 
             yield tell
+
+
+def _talk(text: str) -> None:
+    """Write to standard error; where it has no room, what was done stays done all the same."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        settle(sys.stderr)
+
+
+def open_streams() -> None:
+    """Give closed standard streams a place that leads nowhere, before a file gets their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if number:  # closed standard input stays none: it must not be read as a source
+                setattr(sys, name, os.fdopen(handle, "w", encoding="utf-8"))
+
+
+def settle(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere, or Python would complain of it at the end."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def shown_text(text: str) -> str:

@@ -25,7 +25,7 @@ def validate(terminal: Terminal, configs: tuple[Path, ...]) -> None:
     """Check configs and show every problem at once.
 
     Each problem is shown with its file, line and column. No data is read: only the configs, and
-    the files of known values that they name.
+    the files of known values that they name; of sources it is seen whether they are there.
     """
     reports = {str(path): _checked(path) for path in configs}
     if terminal.as_json:
@@ -49,9 +49,18 @@ def _checked(path: Path) -> tuple[Sequence[Problem], Sequence[Problem]]:
     from tidegauge.planning.problems import ConfigError
 
     try:
-        return (), config_of(path).warnings
+        config = config_of(path)
+        return (), (*config.warnings, *_missing(str(path), config.settings.missing()))
     except ConfigError as error:
         return error.problems, ()
+
+
+def _missing(file: str, sources: Sequence[str]) -> list[Problem]:
+    """A warning for each source that is not there; it may come later."""
+    from tidegauge.planning.problems import Problem
+
+    text = "Expected a file for the source {}, got none yet. A run would have nothing to read."
+    return [Problem(file, 0, 0, text.format(source)) for source in sources]
 
 
 def _plain(problems: Sequence[Problem], warnings: Sequence[Problem]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,14 @@ from tidegauge.cli import completion
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
 
-__all__ = ["from_public", "only_gauge", "opened_view", "outside", "with_intervals"]
+__all__ = [
+    "from_public",
+    "only_gauge",
+    "opened_view",
+    "refuse_output",
+    "with_force",
+    "with_intervals",
+]
 
 
 def from_public(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,18 +99,48 @@ def opened_view(
         found = view_of(view, clock.step_us, clock.end or mechanism.horizon)
     except InvalidParameter as problem:
         raise click.UsageError(
-            f"{problem} Published views are {', '.join(folder.views(gauge))}."
+            f"{problem}\nPublished views are {', '.join(folder.views(gauge))}."
         ) from None
     opened = folder.view(gauge, found.decay, every=found.every, level=level, band=band)
     return opened.renamed(found.name)
 
 
-def outside(public: Path, output: Path) -> None:
-    """Refuse an output inside a public folder, whatever links lead there."""
+def with_force(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option ``force``."""
+    return click.option(
+        "--force", is_flag=True, help="Write over the file that --output names, if there is one."
+    )(function)
+
+
+def refuse_output(public: Path, output: Path, force: bool) -> None:
+    """Refuse an output that would change what was published, or what somebody may need.
+
+    A reader's command knows no config, so it cannot tell a source or a mark from an earlier export:
+    whatever is there stays unless ``force`` is given, and a database, as a store is, in any case.
+    """
+    from tidegauge.engine.files import is_database
+    from tidegauge.errors import WriteFailed
     from tidegauge.planning.places import place_of
 
     if place_of(output).inside(public):
         raise click.UsageError(
             f"Expected --output outside {public}, got {output}. What was published must stay as it "
             "is. Write it elsewhere."
+        )
+    if not output.parent.is_dir():
+        raise WriteFailed(
+            f"Expected --output in a folder that is there, got {output}. Nothing was written. Make "
+            "the folder, or name another."
+        )
+    if not os.path.lexists(output):
+        return
+    if not force:
+        raise click.UsageError(
+            f"Expected --output to name no file yet, got {output}, which is there. It could be a "
+            "source, a config or a mark. Name another file, or give --force to write over it."
+        )
+    if not output.is_file() or is_database(output):
+        raise click.UsageError(
+            f"Expected --output to name an earlier output, got {output}, which is a store or "
+            "another database, or no file at all. It is not written over. Name another file."
         )

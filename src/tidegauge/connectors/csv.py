@@ -2,13 +2,16 @@ r"""CSV: the first line that is not empty names the columns; each later record i
 
 Fields are separated by commas. A field is quoted if its first and last character is a double quote;
 between them a double quote is written twice. A record whose quotes stand otherwise, or that has not
-as many fields as the header, is unreadable. Empty fields, quoted or not, are null. A quote never
-swallows the lines behind it, unless the file is declared to have newlines between quotes
-(``multiline``); then one unbalanced quote changes how the records behind it are read, and the
-guarantee rests on there being none.
+as many fields as the header, is unreadable. Empty fields, quoted or not, are null; one ``\r`` at
+the end of a field that is not quoted is left out. A quote never swallows the lines behind it,
+unless the file is declared to have newlines between quotes (``multiline``); then one unbalanced
+quote changes how the records behind it are read, and the guarantee rests on there being none.
 
 polars parses blocks of records that are already known to be well formed; if it fails or finds
-another number of rows, the block is halved until the record in question stands alone.
+another number of rows, the block is halved until the record in question stands alone. It judges a
+buffer by its first bytes (a byte order mark is left out, what looks compressed is unpacked), so a
+header of our own stands before the records: no record is ever the first one. Byte order marks are
+left out before the file's header alone; in a record they are text.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.connectors.lines import Block, blocks
+from tidegauge.connectors.lines import MARK, Block, blocks
 from tidegauge.connectors.rows import with_unreadable
 from tidegauge.errors import SourceUnavailable
 
@@ -93,14 +96,22 @@ def places(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[in
 
 def _first(block: Block) -> int | None:
     """Which record of a block is the first that is not empty."""
-    filled = np.flatnonzero(block.ends > block.starts)
-    return int(filled[0]) if len(filled) else None
+    for number in np.flatnonzero(block.ends > block.starts).tolist():
+        if _unmarked(block.record(number)):
+            return int(number)
+    return None
+
+
+def _unmarked(record: bytes) -> bytes:
+    while record.startswith(MARK):
+        record = record.removeprefix(MARK)
+    return record
 
 
 def _header(path: Path, block: Block, number: int) -> list[str]:
     if block.readable[number]:
         try:
-            fields = next(csv.reader([block.record(number).decode()], strict=True))
+            fields = next(csv.reader([_unmarked(block.record(number)).decode()], strict=True))
         except csv.Error:
             fields = []
         if 0 < len(fields) <= _MOST_COLUMNS:
@@ -118,6 +129,8 @@ class _Parser:
         self._columns = list(columns)
         self._places = places(path, header, columns)
         self._fields = len(header)
+        self._names = [str(place) for place in range(len(header))]
+        self._head = ",".join(self._names).encode() + b"\n"
         self._quoted = re.compile(_FIELD + rb"(?:," + _FIELD + rb"){%d}" % (len(header) - 1))
 
     def rows(self, block: Block, first: int) -> pl.DataFrame:
@@ -181,9 +194,8 @@ class _Parser:
         quoted = b'"' in data
         try:
             frame = pl.read_csv(
-                data,
-                has_header=False,
-                schema={str(place): pl.String for place in range(self._fields)},
+                self._head + data,
+                schema=dict.fromkeys(self._names, pl.String),
                 columns=sorted(set(self._places)),
                 quote_char='"' if quoted else None,
             )

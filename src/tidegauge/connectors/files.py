@@ -25,7 +25,7 @@ class Files(Source):
     """The records of files, file by file in the order of their paths' bytes.
 
     Which files there are is public: a name tells of its file, whatever its rows. A file that two
-    patterns match counts once. An empty file has no rows.
+    patterns match counts once, and so does one with two names (links). An empty file has no rows.
 
     Args:
         patterns: Paths and globs (``**`` for any depth) of ``.csv``, ``.jsonl`` and ``.parquet``
@@ -75,7 +75,7 @@ class Files(Source):
         Raises:
             SourceUnavailable: A pattern names no file.
         """
-        found: dict[str, Path] = {}
+        found: dict[tuple[int, int], Path] = {}
         for pattern in self._patterns:
             matches = [
                 self._folder / match
@@ -90,7 +90,8 @@ class Files(Source):
                     "There is nothing to count. Bring them back, or correct sources in the config."
                 )
             for path in matches:
-                found.setdefault(os.path.realpath(path), path)
+                status = path.stat()
+                found.setdefault((status.st_dev, status.st_ino), path)
         return sorted(found.values(), key=os.fsencode)
 
     def types(self, columns: Sequence[str]) -> list[tuple[str, dict[str, pl.DataType]]]:
@@ -137,5 +138,15 @@ class Files(Source):
                 "Expected standard input to be read once, got a second reading. Its rows are gone. "
                 "Write them to a file."
             )
+        if self._stdin is None and sys.stdin is None:
+            raise SourceUnavailable(
+                "Expected events on standard input, got a closed one. A run without them would "
+                "publish that there were none. Open it, or name a file."
+            )
         self._used = True
+        if self._stdin is None and sys.stdin is None:  # it was closed before Python began
+            raise SourceUnavailable(
+                "Expected standard input to be open, got none. There is nothing to read. Pipe the "
+                "rows in, or name files as sources."
+            )
         yield from jsonl.read_stream(self._stdin or sys.stdin.buffer, columns)

@@ -1,24 +1,33 @@
-"""A Parquet footer whose text columns are declared as plain bytes.
+"""Parquet footers rewritten: text columns declared as plain bytes, zones that polars can read.
 
 Parquet promises UTF-8, but some writers let other bytes through, and polars then refuses the whole
 page: one row would decide about its neighbors. With this footer the same pages are read as bytes,
 and each row is judged by itself. The footer is Thrift in the compact protocol: a tree of structs
 that is read whole and written back without three kinds of fields.
+
+Arrow allows zones of a fixed offset (``+05:30``), which polars does not. They are of no account,
+for stamps with a zone are stored in UTC; so UTC is put in their place before polars sees them.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["as_bytes", "footer_of"]
+__all__ = ["as_bytes", "footer_of", "without_offsets"]
 
 _MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _STOP = 0
 # fields of FileMetaData, of SchemaElement, and values of its types (apache/parquet-format)
 _SCHEMA, _KEY_VALUES = 2, 5
-_TYPE, _CONVERTED, _LOGICAL = 1, 6, 10
+_TYPE, _NAME, _CONVERTED, _LOGICAL = 1, 4, 6, 10
+_ARROW = re.compile(rb"ARROW:schema\x18[\x80-\xff]*[\0-\x7f]([A-Za-z0-9+/]+=*)")  # key and value
+_OFFSET = re.compile(rb"\x06\0\0\0([+-][0-9]{2}:[0-9]{2})\0")  # a string of a flatbuffer
+_UTC = b"\x03\0\0\0UTC\0\0\0\0"
 _BYTE_ARRAY = 6
 _TEXTS = (0, 4, 19)  # converted types UTF8, ENUM, JSON
 _LOGICAL_TEXTS = (1, 4, 12)  # logical types STRING, ENUM, JSON
@@ -32,12 +41,8 @@ def as_bytes(data: bytes) -> bytes | None:
     Args:
         data: The whole file.
     """
-    size = int.from_bytes(data[-8:-4], "little")
-    if data[-4:] != _MAGIC or size > len(data) - 12:
-        return None
-    try:
-        root = _Reader(data[-8 - size : -8]).struct()
-    except (IndexError, ValueError, RecursionError):
+    root = _root(data)
+    if root is None:
         return None
     kept: Struct = []
     for number, kind, value in root:
@@ -46,8 +51,55 @@ def as_bytes(data: bytes) -> bytes | None:
             kept.append((number, kind, (element, [_plain(item) for item in items])))
         elif number != _KEY_VALUES:  # polars would find the text types there again
             kept.append((number, kind, value))
+    return _with_root(data, kept)
+
+
+def without_offsets(data: bytes) -> bytes | None:
+    """Return a Parquet file with UTC in place of zones of a fixed offset; None if it has none.
+
+    Args:
+        data: The whole file, or what :func:`footer_of` returns.
+    """
+    written = _ARROW.search(data)
+    if written is None or not _OFFSET.search(_decoded(written[1])):  # nearly always, and quick
+        return None
+    root = _root(data) or []
+    fields = {number: value for number, _, value in root}
+    _, elements = fields.get(_SCHEMA, (0, []))
+    names = {value for item in elements for number, _, value in item if number == _NAME}
+    _, pairs = fields.get(_KEY_VALUES, (0, []))
+    for pair in pairs:
+        for at, (number, kind, value) in enumerate(pair):
+            schema = _decoded(value) if value == written[1] else b""
+            if schema and not names.intersection(_OFFSET.findall(schema)):
+                pair[at] = number, kind, base64.b64encode(_OFFSET.sub(_UTC, schema))
+                return _with_root(data, root)
+    return None
+
+
+def _decoded(text: bytes) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except binascii.Error:
+        return b""
+
+
+def _root(data: bytes) -> Struct | None:
+    """Read the footer of a Parquet file; None if there is none."""
+    size = int.from_bytes(data[-8:-4], "little")
+    if data[-4:] != _MAGIC or size > len(data) - 12:
+        return None
+    try:
+        return _Reader(data[-8 - size : -8]).struct()
+    except (IndexError, ValueError, RecursionError):
+        return None
+
+
+def _with_root(data: bytes, root: Struct) -> bytes:
+    """Return a Parquet file with another footer."""
+    size = int.from_bytes(data[-8:-4], "little")
     footer = bytearray()
-    _write_struct(footer, kept)
+    _write_struct(footer, root)
     return b"".join([data[: -8 - size], footer, len(footer).to_bytes(4, "little"), _MAGIC])
 
 

@@ -8,7 +8,8 @@ one counts. A last record without newline counts if it is whole: an object shows
 and cells are compared as they are written: 1 is "1", and 1.0 is no id and another cell.
 
 Records of one form, as programs write them, are read together by regular expressions; all others
-one by one. Both ways agree to the byte.
+one by one. Both ways agree to the byte. Byte order marks before a record are left out: what a
+record is does not depend on whether it is the first one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.connectors.lines import Block, Bytes, blocks, blocks_of
+from tidegauge.connectors.lines import MARK, Block, Bytes, blocks, blocks_of
 from tidegauge.connectors.rows import with_unreadable
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def read(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 
 def read_stream(stream: Bytes, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a stream of bytes, only these fields, as text."""
+    """Yield the rows of a stream of bytes, only these fields, as text.
+
+    Raises:
+        SourceUnavailable: The stream cannot be read.
+    """
     for block in blocks_of(stream, half=False):
         yield from _frames(block, columns)
 
@@ -54,6 +59,7 @@ def _refused(_: str) -> NoReturn:
 _FEW = 16  # records that are read one by one
 _PLAIN = re.compile(r"[A-Za-z0-9_ .-]{1,64}")
 _VALUE = r'"[^"\\\x00-\x1f]*"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null'
+_MARK = MARK.decode()
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refused)
 
 
@@ -80,7 +86,13 @@ def _frames(block: Block, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
 
 
 def _texts(block: Block, taken: NDArray[np.int64]) -> list[str]:
-    """Return the text of some records."""
+    """Return the text of some records, without byte order marks before it."""
+    texts = _decoded(block, taken)
+    marked = not block.data.isascii() and MARK in block.data
+    return [text.lstrip(_MARK) for text in texts] if marked else texts
+
+
+def _decoded(block: Block, taken: NDArray[np.int64]) -> list[str]:
     size = int((block.ends[taken] - block.starts[taken] + 1).sum())
     if size == len(block.data):
         texts = block.data.decode().split("\n")
@@ -107,6 +119,9 @@ def _alike(texts: list[str], columns: Sequence[str]) -> tuple[list[pl.Series], N
     lines = lines.set(~fits, None)
     fields = []
     for column in columns:
+        if column not in names:  # else its name could be found where no field begins
+            fields.append(pl.Series(column, [None] * len(texts), dtype=pl.String))
+            continue
         value = lines.str.extract(f'"{re.escape(column)}": ?({_VALUE})').alias(column)
         if value.str.starts_with('"').any():
             value = pl.select(

@@ -1,9 +1,11 @@
 """The one form in which columns of a typed source are read, whatever way its bytes are decoded.
 
 Text, categories and bytes become text; date-times become microseconds, in UTC if they carry a zone;
-dates, truth values, integers and floats stay. Other types are refused. A Parquet file has two ways
+dates, truth values, integers and floats stay. Other types are refused. Dates and date-times outside
+the years 1 to 9999 are null: polars cannot write all of them as text. A Parquet file has two ways
 of being read (see :mod:`~tidegauge.connectors.parquet`), one bad row decides which, and both end
-here: so a row means the same on either.
+here: so a row means the same on either. A file that says that its rows are sorted is not believed:
+where polars searches a sorted column, one row out of order would change what is found of others.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["normal_type", "normalized", "reads_alike"]
 
-_MOST_MILLISECONDS = 1 << 52  # a thousand times this in microseconds fits int64
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
+_DAY_US = 86_400_000_000
 
 
 def normal_type(kind: pl.DataType) -> pl.DataType | None:
@@ -64,24 +67,34 @@ def normalized(column: pl.Series, declared: pl.DataType) -> pl.Series:
     normal = normal_type(declared)
     if declared == pl.Null:
         return pl.Series(column.name, [None] * len(column), dtype=pl.String)
+    if any(column.flags.values()):  # taken over from the file
+        column = column.gather(pl.int_range(len(column), eager=True))
     if isinstance(normal, pl.Datetime):
         return _microseconds(column).cast(normal)
+    if normal == pl.Date:
+        return _within(column.to_physical(), _FIRST_DAY, _LAST_DAY).cast(pl.Date)
     if column.dtype == pl.Binary:
         return _text(column)
     return column.cast(pl.String) if normal == pl.String else column
 
 
 def _microseconds(column: pl.Series) -> pl.Series:
-    """Return the ticks of date-times: nanoseconds cut off, what does not fit is null."""
+    """Return the ticks of date-times: nanoseconds cut off, other years than 1 to 9999 null."""
     ticks = column.to_physical()
+    first, last = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
     match column.dtype.time_unit:  # type: ignore[attr-defined]  # polars gives Datetime no type
         case "ns":
             return ticks // 1000
         case "ms":
-            fits = (ticks > -_MOST_MILLISECONDS) & (ticks < _MOST_MILLISECONDS)
-            return ticks.set(~fits, None) * 1000
+            return _within(ticks, first // 1000, last // 1000) * 1000
         case _:
-            return ticks
+            return _within(ticks, first, last)
+
+
+def _within(column: pl.Series, first: int, last: int) -> pl.Series:
+    """Return integers, null outside a range."""
+    fits = (column >= first) & (column <= last)
+    return column if fits.all() else column.set(~fits, None)
 
 
 def _text(column: pl.Series) -> pl.Series:

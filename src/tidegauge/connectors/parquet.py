@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegauge.connectors.csv import places
-from tidegauge.connectors.footer import as_bytes, footer_of
+from tidegauge.connectors.footer import as_bytes, footer_of, without_offsets
 from tidegauge.connectors.normal import normal_type, normalized, reads_alike
 from tidegauge.errors import SourceUnavailable
 
@@ -47,14 +47,22 @@ def _declared(path: Path, columns: Sequence[str]) -> dict[str, pl.DataType]:
     """Return the writer's types of these columns, each of which has a normal form."""
     import polars as pl
 
+    footer = _footer(path)
     try:
-        schema = pl.scan_parquet(path, glob=False).collect_schema()
-        plain_footer = as_bytes(footer_of(path))
+        plain_footer = as_bytes(footer)
         if plain_footer is None:
             raise _unreadable(path) from None
         plain = pl.scan_parquet(plain_footer).collect_schema()
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise _unreadable(path) from None
+    try:
+        schema = pl.scan_parquet(without_offsets(footer) or footer).collect_schema()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise SourceUnavailable(
+            f"Expected types that polars knows in {path.name}, got others, such as a time zone "
+            "that is in no list. No column can be read. Write times in UTC, and other columns as "
+            "text or numbers."
+        ) from None
     places(path, list(schema), columns)
     for column in columns:
         kind = schema[column]
@@ -65,6 +73,13 @@ def _declared(path: Path, columns: Sequence[str]) -> dict[str, pl.DataType]:
                 "the column as text, as an integer or as a float."
             )
     return {column: schema[column] for column in columns}
+
+
+def _footer(path: Path) -> bytes:
+    try:
+        return footer_of(path)
+    except OSError:
+        raise _unreadable(path) from None
 
 
 def read(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -94,8 +109,8 @@ class _Slices:
         import polars as pl
 
         self._path, self._types, self._columns = path, types, list(types)
-        self._rows = pl.scan_parquet(path, glob=False)
-        self._declared = True  # text is read as text
+        self._declared = without_offsets(_footer(path)) is None  # the writer's types are read
+        self._rows = pl.scan_parquet(path, glob=False) if self._declared else self._as_bytes()
         self.count = self._taken(self._rows.select(pl.len())).item()
 
     def at(self, start: int) -> pl.DataFrame:

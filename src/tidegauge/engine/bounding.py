@@ -2,9 +2,12 @@ r"""At most k events of each id: the bound that a promise for an id rests on.
 
 Of each id the first :math:`k` events are kept, in the order of their stamps; among equal stamps a
 hash of what they add decides. An event is a row that adds to at least one gauge; it counts once,
-whatever number of gauges it adds to. What is kept of one id depends on that id's rows alone, so
-removing an id removes its at most :math:`k` events and changes nothing else (whole-id neighbors). A
-cap that ids share would let one id decide what another contributes; there is none here.
+whatever number of gauges it adds to. Under ``replace_one``, where values change and steps do not,
+every row that has an id and a step is an event, also one that adds nowhere: else a changed value
+would make room for a row of another step. What is kept of one id depends on that id's rows
+alone, so removing an id removes its at most :math:`k` events and changes nothing else (whole-id
+neighbors). A cap that ids share would let one id decide what another contributes; there is none
+here.
 
 A row without an id (null or empty text) is dropped: the rows of a person without one would have no
 bound together. Equal ids are equal text, byte for byte: the integer 1 and the text "1" are one id.
@@ -17,7 +20,8 @@ With ``per`` a number of steps, :math:`k` events of each id are kept in each per
 
 Ids are kept only as 128-bit BLAKE2b hashes under the store's key. Memory: :math:`56 + 16 g` bytes
 for each kept event of :math:`g` gauges, at most :math:`k` of each id, and up to as much again
-while a batch is merged; 24 bytes for each id in the stored counts.
+while a batch is merged; 24 bytes for each id in the stored counts. Time: a hash of each distinct id
+of a batch, and a sort each time the rows that wait outnumber the kept ones: n log n in all.
 """
 
 from __future__ import annotations
@@ -57,6 +61,7 @@ class Bounding:
         gauges: How many gauges an event may add to.
         key: Secret bytes; the same over the life of a store.
         state: What :meth:`state` returned for the steps before; None: nothing is used up.
+        every_row: Rows that add nowhere are events, too: needed under ``replace_one``.
 
     Attributes:
         counters: What was dropped and why, for the operator alone.
@@ -68,7 +73,10 @@ class Bounding:
         gauges: int,
         key: bytes,
         state: Mapping[str, Int64] | None = None,
+        *,
+        every_row: bool = False,
     ) -> None:
+        self._every_row = every_row
         self._unit = unit
         self._gauges = gauges
         self._hashes = Hashed(key, b"tidegauge ids")
@@ -97,11 +105,11 @@ class Bounding:
             stamps: Each row's place in time, never later for an earlier step.
             parts: For each gauge, where each row adds (-1: nowhere) and how much (None: 1).
         """
-        adding = np.zeros(len(steps), np.bool_)
+        events = np.full(len(steps), self._every_row)
         for keys, _ in parts:
-            adding |= keys >= 0
-        high, low, known = self._hashed(ids, adding)
-        self.counters["no_id"] += int((adding & ~known).sum())
+            events |= keys >= 0
+        high, low, known = self._hashed(ids, events)
+        self.counters["no_id"] += int((events & ~known).sum())
         rows = np.flatnonzero(known)
         if not len(rows):
             return

@@ -9,9 +9,13 @@ from typing import Any
 from tidegauge.engine.store import Spend
 from tidegauge.mechanisms.secret import store_secret
 from tidegauge.planning.plan import Plan
-from tidegauge.planning.promise import ledger_data, privacy_data, privacy_text
+from tidegauge.planning.promise import protected_of
+from tidegauge.planning.statement import Further, privacy_data, privacy_text
+from tidegauge.planning.words import delta_of, epsilon_of
+from tidegauge.privacy.costs import dp_event
+from tidegauge.privacy.guarantee import rounded_up
 
-__all__ = ["documents", "spend_of", "spends_in", "unit_sentence"]
+__all__ = ["documents", "further_of", "ledger_data", "spend_of", "spends_in", "unit_sentence"]
 
 
 def documents(plan: Plan, spends: Sequence[Spend]) -> dict[str, bytes]:
@@ -21,12 +25,17 @@ def documents(plan: Plan, spends: Sequence[Spend]) -> dict[str, bytes]:
         plan: What is published.
         spends: Every release that was charged; nothing else enters.
     """
-    errata = _errata(spends)
+    further = further_of(spends)
     return {
-        "PRIVACY.md": privacy_text(plan, errata).encode(),
-        "privacy.json": _bytes(privacy_data(plan, errata)),
-        "ledger.json": _bytes(_ledger(plan, spends)),
+        "PRIVACY.md": privacy_text(plan, further).encode(),
+        "privacy.json": _bytes(privacy_data(plan, further)),
+        "ledger.json": _bytes(ledger_data(plan, spends)),
     }
+
+
+def further_of(spends: Sequence[Spend]) -> list[Further]:
+    """Return every release after the first, as a statement tells it."""
+    return [Further(spend.day, spend.step + 1) for spend in spends[1:]]
 
 
 def spend_of(plan: Plan, store: str, step: int, day: str) -> Spend:
@@ -74,16 +83,25 @@ def unit_sentence(plan: Plan) -> str:
     relation = plan.relation.value
     if plan.unit is None:
         return f"one event ({relation})"
-    per = "" if plan.unit.per == "lifetime" else f" in each {plan.unit.per} steps"
+    period = protected_of(plan).period
+    during = f" in one of {period}" if period else ""
     most = plan.unit.max_contributions
-    return f"one value of {plan.unit.column} with at most {most} events{per} ({relation})"
+    return f"one value of {plan.unit.column} with at most {most} events{during} ({relation})"
 
 
-def _ledger(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
-    """The plan's ledger with the charges as they were made: a lost store may have had others.
+def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
+    """Return ledger.json: every charge as it was made, in dp_accounting's terms.
+
+    ``events`` is what ``dp_accounting.dp_event.DpEvent.from_named_tuple`` reads. Noise multipliers
+    are relative to all that the plan's own neighboring relation can move, so an accountant has to
+    be asked for ``accountant_relation``: for REPLACE_ONE it would double that distance again.
 
     ``store`` is the one that publishes. Names of stores and ids of releases are random: they tell
     nothing, but which store may go on here.
+
+    Args:
+        plan: What is published.
+        spends: Every release that was charged; of a lost store, too.
     """
     charges = [
         {
@@ -99,20 +117,22 @@ def _ledger(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
         for number, spend in enumerate(spends, 1)
         for gauge, event in spend.gauges.items()
     ]
-    content = ledger_data(plan, len(spends))
-    events = content["events"] | {"events": [charge["event"] for charge in charges]}
-    store = spends[-1].store if spends else None
-    return content | {"charges": charges, "events": events, "store": store}
-
-
-def _errata(spends: Sequence[Spend]) -> list[str]:
-    """What a statement has to add once a further release was accepted."""
-    return [
-        f"{spend.day}: a further release was accepted, from step {spend.step + 1} on. The promise "
-        f"holds for each of the {len(spends)} releases by itself; together they spend what "
-        "`ledger.json` adds up."
-        for spend in spends[1:]
-    ]
+    currency, delta = plan.ledger.currency, delta_of(plan)
+    return {
+        "tidegauge_ledger": 1,
+        "plan": plan.sha256,
+        "store": spends[-1].store if spends else None,
+        "guarantee": repr(plan.guarantee),
+        "releases": len(spends),
+        "currency": currency.value if currency else None,
+        "charges": charges,
+        "within_guarantee": len(spends) <= 1,
+        "neighboring_relation": plan.relation.value,
+        "accountant_relation": "ADD_OR_REMOVE_ONE",
+        "events": dp_event("ComposedDpEvent", events=[charge["event"] for charge in charges]),
+        "epsilon": rounded_up(epsilon_of(plan, len(spends)), 9) if spends else "0",
+        "delta": rounded_up(delta, 9) if delta else "0",
+    }
 
 
 def _bytes(content: Mapping[str, Any]) -> bytes:

@@ -77,8 +77,9 @@ def grains(column: pl.Series, grain: Fraction, low: int, high: int) -> tuple[Int
 def _whole(column: pl.Series, low: int, high: int) -> tuple[Int64, Bool]:
     known: Bool = column.is_not_null().to_numpy()
     values = column.fill_null(0).to_numpy()
-    info = np.iinfo(values.dtype)
-    clipped = np.clip(values, max(low, int(info.min)), min(high, int(info.max))).astype(np.int64)
+    if values.dtype == np.uint64:  # what int64 does not hold is above every bound
+        values = np.minimum(values, np.uint64(max(high, 0)))
+    clipped = np.clip(values.astype(np.int64), low, high)
     clipped[~known] = 0
     return clipped, known
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from tidegauge.engine.files import private_folder, put
+from tidegauge.engine.files import private_folder, put, sweep
 from tidegauge.engine.store import Spend
 from tidegauge.errors import StoreBehind
 from tidegauge.planning.settings import default_mark
@@ -65,6 +65,10 @@ class MarkFile:
             path = default_mark(self._store_path)
         self.path = path.resolve()
         private_folder(self.path.parent)
+
+    def sweep(self) -> None:
+        """Remove what killed runs left beside the mark; for whoever holds its store."""
+        sweep(self.path.parent, self.path.name)
 
     @property
     def warning(self) -> str | None:
@@ -116,10 +120,7 @@ class MarkFile:
         for mark in sorted(marks, key=lambda mark: (len(mark.spends), mark.step), reverse=True):
             superseded = _ids(mark.spends) < charged
             if mark.store != store and not superseded:
-                raise StoreBehind(
-                    f"Expected at {self._store_path} the store that published {mark.step} steps, "
-                    f"got another one. Measuring these steps again is a second release. {_WAYS}"
-                )
+                raise self._lost(mark, "another one" if step else "a new one")
             if mark.step > step and not superseded:
                 raise StoreBehind(
                     f"Expected {mark.step} steps in {self._store_path}, as its mark {self.path} "
@@ -137,6 +138,23 @@ class MarkFile:
                     f"Expected one store, got two copies: {mark.path} and {self._store_path}. Both "
                     f"would publish. Go on with the first and delete this one. {_WAYS}"
                 )
+
+    def refuse_lost(self) -> None:
+        """Refuse to begin a store anew where its mark remembers one; for a place without a store.
+
+        Raises:
+            StoreBehind: Something was published from here.
+        """
+        mark = _read(self.path)
+        if mark is not None and not _is_void(mark, ""):
+            raise self._lost(mark, "none")
+
+    def _lost(self, mark: Mark, got: str) -> StoreBehind:
+        return StoreBehind(
+            f"Expected at {self._store_path} the store that published {mark.step} steps, as its "
+            f"mark {self.path} says, got {got}. Measuring these steps again is a second release. "
+            f"{_WAYS}"
+        )
 
     def write(self, mark: Mark) -> None:
         """Write the mark durably; its place is this file, its store lies here.
@@ -200,7 +218,9 @@ def _read(path: Path) -> Mark | None:
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreBehind(
             f"Expected a mark at {path}, got something else. How far the store has published is "
-            f"not known. Bring the mark back, or remove the file. {_WAYS}"
+            "not known, nor what was charged. Bring the mark back as it was. If it is lost, name "
+            "another file as `mark:` and accept a second release (--accept-second-release): it is "
+            "charged to the ledger in full, once more."
         ) from None
 
 

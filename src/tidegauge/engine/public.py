@@ -11,23 +11,28 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.publisher import block_name, measurement_sum
 from tidegauge.engine.redesign import designed_for
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
-from tidegauge.errors import InvalidInput, InvalidParameter
+from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.plan import Plan, PlannedGauge
+from tidegauge.planning.promise import promise
 from tidegauge.planning.words import ratio_to_bound
 from tidegauge.strategies.decay import Decay, Window
-from tidegauge.strategies.strategy import Float64, Int64
+from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["PublicFolder", "PublishedView"]
+
+
+_FETCH = "Fetch the folder again from its publisher."
 
 
 @final
@@ -36,6 +41,7 @@ class PublicFolder:
 
     Args:
         path: The folder that a run wrote.
+        remedy: What to do about a file in it that was changed; a publisher has other ways.
 
     Raises:
         InvalidInput: There is no such folder, or what is in it does not belong together.
@@ -46,8 +52,8 @@ class PublicFolder:
             tg.open("public/").view("departures", tg.Window(14 * 24)).table()
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path, *, remedy: str = _FETCH) -> None:
+        self.path, self._remedy = Path(path), remedy
         try:
             data = (self.path / "plan.json").read_bytes()
         except OSError:
@@ -55,7 +61,14 @@ class PublicFolder:
                 f"Expected a public folder at {path}, got no plan.json in it. Without the plan the "
                 "numbers mean nothing. Name the folder that `public:` of the config names."
             ) from None
-        self.plan = Plan.from_bytes(data)
+        try:
+            self.plan = Plan.from_bytes(data)
+        except (InvalidParameter, BudgetExceeded) as problem:
+            raise InvalidInput(
+                f"Expected {self.path / 'plan.json'} as it was published, got another file. "
+                f"Without the plan the numbers mean nothing. {remedy} "
+                f"What is wrong with it: {problem}"
+            ) from None
 
     @property
     def gauges(self) -> tuple[str, ...]:
@@ -70,18 +83,44 @@ class PublicFolder:
         """Return the privacy statement, as Markdown."""
         return (self.path / "PRIVACY.md").read_text()
 
+    @property
+    def releases(self) -> int:
+        """How many releases of the plan the folder's ledger charges: 1 unless a further one was.
+
+        Raises:
+            InvalidInput: There is no ledger that can be read.
+        """
+        try:
+            return len(spends_in((self.path / "ledger.json").read_bytes()))
+        except (OSError, ValueError):
+            raise InvalidInput(
+                f"Expected ledger.json in {self.path} as it was published, got none that can be "
+                "read. How often the plan was released is not known, nor what is promised. Fetch "
+                "the folder again from its publisher."
+            ) from None
+
+    def promise(self) -> str:
+        """Return the guarantee of all releases together, in one sentence.
+
+        Raises:
+            InvalidInput: There is no ledger that can be read.
+        """
+        return promise(self.plan, self.releases)
+
     def blocks(self, gauge: str) -> Iterator[Block]:
         """Read a gauge's measurement, block by block, in order.
 
         Raises:
             InvalidInput: A block is missing, was changed, or belongs to another plan.
+
+        Cost: reads each file once; memory: one block, 8 bytes a cell and step, at most 1 MB.
         """
         folder = self.path / "measurements" / safe_name(self.plan.gauge(gauge).name)
         names = sorted(path.name for path in folder.glob("*.parquet"))
         step = 0
         for name in names:
             if name != block_name(step):
-                raise _changed(folder / block_name(step))
+                raise self._changed(folder / block_name(step))
             block = self._block(folder / name, gauge, step)
             yield block
             step += block.steps
@@ -125,27 +164,51 @@ class PublicFolder:
         """Read one file, and check that it is what was published."""
         import polars as pl
 
+        planned = self.plan.gauge(gauge)
+        strategy = planned.mechanism.strategy
+        row = pl.Array(pl.Int64, len(planned.cells))
         try:
             about = pl.read_parquet_metadata(path)
-            measured = pl.read_parquet(path, columns=["measured"])["measured"].to_numpy()
-        except (OSError, pl.exceptions.PolarsError):
-            raise _changed(path) from None
-        measured = np.ascontiguousarray(measured, np.int64)
+            table = pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise self._changed(path) from None
+        if table.schema != {"step": pl.Int64, "row": pl.Int64, "measured": row} or not len(table):
+            raise self._changed(path)
+        measured, last = table["measured"].to_numpy(), table["step"].max()
+        # each step has a row of its own, so the rows themselves say how many steps they are of
+        if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
+            raise self._changed(path)
+        steps = last - step
         expected = {
             "fingerprint": self.plan.fingerprint,
             "gauge": gauge,
             "first_step": str(step + 1),
+            "steps": str(steps),
+            "lattice_bits": str(strategy.lattice_bits),
             "sha256": measurement_sum(measured),
         }
-        if any(about.get(name) != value for name, value in expected.items()):
-            raise _changed(path)
-        return Block(step, int(about["steps"]), measured)
+        if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
+            raise self._changed(path)
+        numbers = strategy.coordinates(step, steps)
+        places = {
+            "step": numbers // COORDINATES_PER_STEP + 1,
+            "row": numbers % COORDINATES_PER_STEP,
+        }
+        if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
+            raise self._changed(path)
+        return Block(step, steps, np.ascontiguousarray(measured))
+
+    def _changed(self, path: Path) -> InvalidInput:
+        return InvalidInput(
+            f"Expected {path} as it was published under this plan, got another file, or none. Its "
+            f"numbers cannot be trusted. {self._remedy}"
+        )
 
     def __repr__(self) -> str:
         return f"PublicFolder({str(self.path)!r}, gauges={list(self.gauges)})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublishedView:
     """One view of one gauge over all published steps; everything in the units of the column.
 
@@ -196,6 +259,10 @@ class PublishedView:
     def is_planned(self) -> bool:
         """Whether the plan publishes this decay."""
         return any(decay == self.view.decay for _, decay in self.view.gauge.views)
+
+    def __repr__(self) -> str:
+        gauge, steps = self.view.gauge.name, len(self.grains)
+        return f"PublishedView({self.name!r} of {gauge!r}, {steps} steps, {len(self.cells)} cells)"
 
     def renamed(self, name: str) -> PublishedView:
         """Return the same view under another name."""
@@ -252,11 +319,4 @@ def _named(gauge: PlannedGauge, view: str | Decay, step_us: int | None) -> tuple
         f"Expected the name of a view, got {shown(view)}. Any decay can be decoded, but this name "
         f"is none of the published views. Use one of {shown([name for name, _ in gauge.views])}, "
         "or a decay such as Window(24)."
-    )
-
-
-def _changed(path: Path) -> InvalidInput:
-    return InvalidInput(
-        f"Expected {path} as it was published under this plan, got another file, or none. Its "
-        "numbers cannot be trusted. Fetch the folder again from its publisher."
     )

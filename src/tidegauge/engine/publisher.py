@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,14 +19,15 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.documents import documents, spends_in, unit_sentence
-from tidegauge.engine.files import folder, put, safe_name, writing
+from tidegauge.engine.claim import Claim
+from tidegauge.engine.documents import documents, unit_sentence
+from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
 from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
-from tidegauge.errors import StoreBehind, StoreMismatch
+from tidegauge.errors import StoreBehind
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.plan import Plan
-from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
+from tidegauge.strategies.strategy import Float64, Int64, State
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,6 @@ __all__ = ["Publisher", "block_name", "measurement_sum"]
 _CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
 _CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
 _MAKERS = 2  # files that are made at a time: each takes some 15 MB
-_BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
@@ -69,6 +68,9 @@ class Publisher:
         plan: What is published.
         version: Of the library; for the metadata.
         emit: Called with each new table of releases before its file is put; for sinks.
+
+    Attributes:
+        claim: The store's claim to the folder.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Publisher:
         emit: Emit | None = None,
     ) -> None:
         self.path = path
+        self.claim = Claim(path, plan)
         self._plan, self._emit = plan, emit
         self._about = {
             "fingerprint": plan.fingerprint,
@@ -92,48 +95,6 @@ class Publisher:
         self._waiting: deque[tuple[Path, Future[Made]]] = deque()
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
 
-    def spends(self) -> list[Spend]:
-        """Return every release that the folder's ledger charges; none where nothing is published.
-
-        Raises:
-            StoreMismatch: It is no ledger, it is another plan's, or measurements lie here without.
-        """
-        self._refuse_another_plan()
-        ledger = self.path / "ledger.json"
-        if not ledger.exists() and not self._latest():
-            return []
-        try:
-            return spends_in(ledger.read_bytes())
-        except (OSError, ValueError):
-            raise StoreMismatch(
-                f"Expected at {ledger} the account of what is published beside it, got none that "
-                "can be read. What was spent is not known. Bring that file back as it was, or "
-                "publish into a folder of its own."
-            ) from None
-
-    def check(self, step: int, spends: Sequence[Spend]) -> None:
-        """Refuse a folder of another plan or store, or one that is ahead of the store.
-
-        Args:
-            step: How many steps the store has committed.
-            spends: Every release that the store has charged.
-
-        Raises:
-            StoreMismatch: Another plan is published here, or the ledger cannot be read.
-            StoreBehind: Steps or releases are published that the store does not know.
-        """
-        charged = self.spends()
-        latest = self._latest()
-        if latest > step:
-            raise StoreBehind(
-                f"Expected a store that knows what {self.path} has published, which is step "
-                f"{latest} and more, got one of {step} steps. Going on would publish other numbers "
-                "for the same steps. Bring back the store that published them, publish into "
-                "another folder if this one is of other data, or accept a second release "
-                "(--accept-second-release): it is charged to the ledger in full, once more."
-            )
-        self._refuse_forgotten(charged, spends)
-
     def prepare(self, spends: Sequence[Spend]) -> None:
         """Write everything but measurements and releases; put an earlier release aside.
 
@@ -142,21 +103,20 @@ class Publisher:
 
         Raises:
             StoreMismatch: Another plan is published here.
-            StoreBehind: The folder's ledger has a release that is not among them.
+            StoreBehind: The folder's ledger has a release that is not among them, or another store
+                was faster.
             WriteFailed: The disk does not take it.
         """
-        folder(self.path)
-        before = self.spends()
-        self._refuse_forgotten(before, spends)
-        if 0 < len(before) < len(spends):
-            self._supersede(len(before))
-        for name, content in documents(self._plan, spends).items():
+        texts = documents(self._plan, spends)
+        self.claim.take(spends, texts.pop("ledger.json"))
+        sweep(self.path)
+        for name, content in texts.items():
             put(self.path / name, content)
         put(self.path / "plan.json", self._plan.canonical())
         for gauge in self._plan.gauges:
-            folder(self._measurements(gauge.name))
+            sweep(folder(self._measurements(gauge.name)))
             for view in self._parts(gauge.name):
-                folder(self._releases(view))
+                sweep(folder(self._releases(view)))
 
     def resume(self, store: Store) -> int:
         """Publish committed blocks of which a file is missing; return how many.
@@ -184,14 +144,25 @@ class Publisher:
 
         Files are put one after the other, while the next ones are made on other cores; the last
         ones are put by the next call, or by :meth:`settle`.
+
+        Raises:
+            StoreBehind: Another store has taken the folder, or has other numbers in it.
         """
+        self.claim.refuse_taken()
         for path, make in self._files(first, steps, blocks):
-            self._waiting.append((path, self._makers.submit(make)))
+            if not path.exists():
+                self._waiting.append((path, self._makers.submit(make)))
             if len(self._waiting) > _MAKERS:
                 self._put_next()
 
     def settle(self) -> None:
-        """Put the files that are still waiting."""
+        """Put the files that are still waiting.
+
+        Raises:
+            StoreBehind: Another store has taken the folder.
+        """
+        if self._waiting:
+            self.claim.refuse_taken()
         while self._waiting:
             self._put_next()
 
@@ -200,12 +171,15 @@ class Publisher:
         data, table = made.result()
         if self._emit is not None and table is not None:
             self._emit(table)
-        put(path, data, named=False)
+        if not put_new(path, data, named=False):
+            raise _other_numbers(path)
 
     def _files(self, first: int, steps: int, blocks: Mapping[str, Block]) -> Iterator[File]:
         """Each file of a block, in the order in which they are put: measurements are the last."""
         for gauge in self._plan.gauges:
-            decoded = self._decode(gauge.name, blocks[gauge.name])
+            block = blocks[gauge.name]
+            self._refuse_other_numbers(gauge.name, block)
+            decoded = self._decode(gauge.name, block)
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
@@ -283,6 +257,20 @@ class Publisher:
         about = self._about | {"level": str(mechanism.level), "band": mechanism.band}
         return _parquet(table, about), None if self._emit is None else table
 
+    def _refuse_other_numbers(self, gauge: str, block: Block) -> None:
+        """Refuse a measurement that is there and is another: it would be a second release."""
+        import polars as pl
+
+        path = self._measurements(gauge) / block_name(block.first)
+        try:
+            found = pl.read_parquet_metadata(path).get("sha256")
+        except FileNotFoundError:
+            return
+        except (OSError, pl.exceptions.PolarsError):
+            found = None
+        if found != measurement_sum(block.measured):
+            raise _other_numbers(path)
+
     def _measurement_file(self, gauge: str, block: Block) -> File:
         path = self._measurements(gauge) / block_name(block.first)
         return path, partial(self._measurement, gauge, block)
@@ -295,8 +283,8 @@ class Publisher:
         cells = block.measured.shape[1]
         table = pl.DataFrame(
             {
-                "step": numbers // COORDINATES_PER_STEP + 1,
-                "row": numbers % COORDINATES_PER_STEP,
+                "step": numbers // strategy.coordinates_per_step + 1,
+                "row": numbers % strategy.coordinates_per_step,
                 "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
             }
         )
@@ -309,51 +297,14 @@ class Publisher:
         }
         return _parquet(table, about), None
 
-    def _refuse_another_plan(self) -> None:
-        """Refuse a folder that holds another plan's numbers."""
-        path = self.path / "plan.json"
-        if not path.exists():
-            return
-        other = Plan.from_bytes(path.read_bytes()).fingerprint
-        if other != self._plan.fingerprint:
-            raise StoreMismatch(
-                f"Expected in {self.path} the plan with fingerprint {self._plan.fingerprint}, got "
-                f"one with {other}. Readers would take one for the other. Publish into a folder "
-                "of its own."
-            )
 
-    def _refuse_forgotten(self, charged: Sequence[Spend], spends: Sequence[Spend]) -> None:
-        """Refuse a store that does not know of a release that the folder's ledger charges."""
-        known = {spend.id for spend in spends}
-        missing = [spend for spend in charged if spend.id not in known]
-        if missing:
-            raise StoreBehind(
-                f"Expected the store that publishes into {self.path}, which is named "
-                f"{charged[-1].store}, got one that does not know {len(missing)} of the "
-                f"{len(charged)} releases in its ledger. They would be forgotten. Bring back that "
-                "store, publish into another folder, or accept a second release "
-                "(--accept-second-release): it is charged to the ledger in full, once more."
-            )
-
-    def _latest(self) -> int:
-        """The first step, from 1, of the last block that is published; 0 if there is none."""
-        return max(
-            (
-                int(name.removesuffix(".parquet"))
-                for gauge in self._plan.gauges
-                for name in _names(self._measurements(gauge.name))
-                if _BLOCK.fullmatch(name)
-            ),
-            default=0,
-        )
-
-    def _supersede(self, before: int) -> None:
-        """Put aside what earlier releases published: it stays as it was, under another name."""
-        aside = folder(self.path / "superseded" / str(before))
-        with writing(aside):
-            for name in ("releases", "measurements", "ledger.json"):  # the ledger is the last
-                if (self.path / name).exists():
-                    os.replace(self.path / name, aside / name)
+def _other_numbers(path: Path) -> StoreBehind:
+    return StoreBehind(
+        f"Expected at {path} what this store measured, or nothing, got another "
+        "file. Two measurements of one step are a second release. If the file "
+        "is damaged, remove it and run again: it is written anew as it was. If another "
+        "store wrote it, publish into a folder of its own."
+    )
 
 
 def _parquet(table: pl.DataFrame, about: dict[str, str]) -> bytes:

@@ -80,6 +80,12 @@ def connect(path: Path) -> sqlite3.Connection:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, MODE))
+        if (names := path.stat().st_nlink) > 1:
+            raise StoreMismatch(
+                f"Expected one name of the file {path}, got {names} hard links to it. What was "
+                "just committed lies beside one of its names, and another would not see it. Copy "
+                "the file to a name of its own, and remove the others."
+            )
         os.chmod(path, MODE)
         if not os.access(path, os.W_OK):
             raise PermissionError(13, "Permission denied")

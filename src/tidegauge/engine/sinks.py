@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from tidegauge.engine.files import folder, put_by, safe_name
+from tidegauge.engine.files import folder, put_by, safe_name, sweep
 from tidegauge.engine.releases import TOTALS
 from tidegauge.planning.plan import Plan
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Sinks", "as_text"]
 
 _STDOUT = "-"
+_NUMBER = re.compile(r"os error ([0-9]{1,4})")  # how Rust tells what the system said
 
 
 @final
@@ -57,7 +59,7 @@ class Sinks:
             WriteFailed: The disk does not take it.
         """
         for path, sink in self._files:
-            folder(path.parent)
+            sweep(folder(path.parent), path.name)
             frame = _all_releases(public, plan, sink.views)
             if frame is not None:
                 put_by(path, partial(_write, frame, sink.kind))
@@ -105,5 +107,9 @@ def _write(frame: pl.LazyFrame, form: str, path: Path) -> None:
                 as_text(frame).sink_csv(path, maintain_order=True)
             case _:
                 as_text(frame).sink_ndjson(path, maintain_order=True)
-    except pl.exceptions.PolarsError as error:
-        raise OSError(errno.EIO, os.strerror(errno.EIO)) from error
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        told = _NUMBER.search(str(error))
+        number = errno.EIO if told is None else int(told[1])
+        raise OSError(number, os.strerror(number)) from error

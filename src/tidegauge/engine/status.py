@@ -49,18 +49,24 @@ def status_of(path: Path) -> Status:
         StoreBehind: It is damaged.
     """
     if not path.is_file():
-        raise StoreMismatch(
-            f"Expected a store at {path}, got no file. There is nothing to tell. Name the file "
-            "that `store:` of the config names."
-        )
+        raise _no_store(path, "something that is no file" if path.exists() else "nothing")
     with speaking(path):
         connection = _opened(path.resolve())
         try:
             connection.execute("PRAGMA query_only = ON")
             check_format(connection, path)
+            if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                raise _no_store(path, "an empty file")
             return _read(connection, path)
         finally:
             connection.close()
+
+
+def _no_store(path: Path, got: str) -> StoreMismatch:
+    return StoreMismatch(
+        f"Expected a store at {path}, got {got}. There is nothing to tell. Name the file that "
+        "`store:` of the config names."
+    )
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -29,6 +29,7 @@ from tidegauge.engine.hashed import checked_key
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.stamps import stamps
 from tidegauge.errors import InvalidParameter
+from tidegauge.privacy.unit import NeighboringRelation
 
 if TYPE_CHECKING:
     import polars as pl
@@ -155,7 +156,9 @@ class _Reading:
         self._bounding = None
         if plan.unit is not None:
             unit_key = checked_key(key)
-            self._bounding = Bounding(plan.unit, len(self._gauges), unit_key, state)
+            replaced = plan.relation is NeighboringRelation.REPLACE_ONE
+            count = len(self._gauges)
+            self._bounding = Bounding(plan.unit, count, unit_key, state, every_row=replaced)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Add one batch."""
@@ -204,17 +207,20 @@ class _Reading:
                 reached = start + frame.height
                 self._grow(reached if end is None else min(end, reached))
             inside = known & (step >= first)
+            self._counters["step_published"] += int((known & (step < first)).sum())
             if end is not None:
                 inside &= step < end
             return step, step, inside
         assert last is not None
         clock = plan.clock
-        around = tuple(clock.start_us + edge * plan.clock.step_us for edge in (first, last))
-        us, timed = stamps(frame[plan.time.column], plan.time, (around[0], around[1]))
+        begins, ends = (clock.start_us + edge * plan.clock.step_us for edge in (first, last))
+        us, timed = stamps(frame[plan.time.column], plan.time, (clock.start_us, ends))
         timed &= known
         self._counters["no_time"] += int(known.sum() - timed.sum())
         step, inside = steps(us, timed, clock, first, last)
-        self._counters["outside"] += int(timed.sum() - inside.sum())
+        published = int((timed & (us >= clock.start_us) & (us < begins)).sum())
+        self._counters["step_published"] += published
+        self._counters["outside"] += int(timed.sum() - inside.sum()) - published
         return us, step, inside
 
     def _grow(self, end: int) -> None:

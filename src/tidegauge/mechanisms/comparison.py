@@ -19,7 +19,7 @@ __all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std"]
 @lru_cache(maxsize=4096)
 def bound_of(decay: Decay, horizon: int | None, end: int | None, every: int = 1) -> float:
     """Return the lower bound that a view is judged against, for one grain at mu = 1."""
-    return lower_bound(decay, horizon or UNKNOWN_HORIZON, end, every)
+    return lower_bound(decay, horizon or UNKNOWN_HORIZON, end, every=every)
 
 
 def least_std(

@@ -118,8 +118,7 @@ class Gauge:
             views=views, unit=unit, epsilon=epsilon, delta=delta, guarantee=guarantee, cells=cells,
             horizon=horizon, end=end, neighboring_relation=neighboring_relation,
             max_change=max_change, max_cells=max_cells, max_per_step=max_per_step, level=level,
-            band=band,
-            importance=importance,
+            band=band, importance=importance,
         )  # fmt: skip
         if not isinstance(keep, bool):
             raise InvalidParameter(

@@ -26,7 +26,8 @@ from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
-from tidegauge.privacy.statement import fact_of, privacy_statement
+from tidegauge.privacy.protected import Protected
+from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
@@ -45,6 +46,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
 __all__ = ["NOISE_IN_WORDS", "GaugePlan", "check_distinct", "views_read"]
@@ -61,6 +63,7 @@ _STRATEGIES: dict[type, str] = {
     OpenBlocks: "nested blocks of steps, open ones included",
     Shaped: "the count itself under shaped noise",
     Anchored: "the count now and then, and its changes in between",
+    PolynomialSum: "windows of falling weight, each by binary trees",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",
@@ -140,7 +143,7 @@ class GaugePlan:
         """Return this plan with one published view; what affects privacy is the same."""
         return replace(self, views=((name, decay),))
 
-    def full_after(self, view: str) -> int:
+    def full_after(self, view: str | Decay) -> int:
         """The first step, counted from 1, at which the view has seen all that it weighs."""
         return full_after(self.decay(view))
 
@@ -226,10 +229,8 @@ class GaugePlan:
         tail = tails(self.level, self.band, steps, self.last_step)
         if isinstance(self.law, RoundedGaussian):
             return gaussian_half_width(std, tail)
-        # in differences of blocks, draws come and go: a wider law need not contain the other, and
-        # two laws of one variance need not be the same
-        change = isinstance(decay, Difference) and isinstance(self.strategy, Blocks | OpenBlocks)
-        growing = not change and bool((np.diff(std) >= 0).all())
+        alike = self.strategy.gain_tells_terms(decay)
+        growing = alike and bool((np.diff(std) >= 0).all())
         found = dict[tuple[float, float], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
@@ -237,7 +238,7 @@ class GaugePlan:
             # slightly later step is safe
             if not growing or used < 0 or std[i] < std[used] * _CLOSE:
                 # steps of one variance weigh draws alike: longer rows differ by weights of 0 alone
-                key = float(i if change else std[i]), float(tail[i])
+                key = float(std[i] if alike else i), float(tail[i])
                 if key not in found:
                     weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
                     terms = weights.tobytes(), (counts * summed).tobytes()
@@ -254,8 +255,7 @@ class GaugePlan:
 
     def promise(self) -> str:
         """Return the guarantee in one sentence, for what this plan protects."""
-        neighbors = self.neighbors
-        return self.guarantee.in_words(fact_of(neighbors.unit, neighbors.relation))
+        return self.guarantee.in_words(self._protected().question)
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""
@@ -274,14 +274,16 @@ class GaugePlan:
         }
         return privacy_statement(
             self.guarantee,
-            self.neighbors.unit,
-            self.neighbors.relation,
+            self._protected(),
             gauges={
                 "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
             },
             declared=declared,
             spent=self.charged().total(),
         )
+
+    def _protected(self) -> Protected:
+        return Protected(self.neighbors.unit, self.neighbors.relation)
 
     def __getstate__(self) -> dict[str, Any]:
         """What defines the plan, without the numbers that it remembers."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tidegauge.checks import shown
+from tidegauge.checks import LARGEST, shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
@@ -35,6 +35,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
 
@@ -58,13 +59,13 @@ def fraction_of(text: Any) -> Fraction:
     """Return the fraction written as ``"n/d"``; refuse every other way of writing it.
 
     Raises:
-        InvalidParameter: It is not of the form, or not in lowest terms.
+        InvalidParameter: It is not of the form, not in lowest terms, or beyond what doubles hold.
     """
     if isinstance(text, str) and len(text) <= _MOST_DIGITS:
         top, slash, bottom = text.partition("/")
         if slash and top.removeprefix("-").isdecimal() and bottom.isdecimal() and int(bottom):
             value = Fraction(int(top), int(bottom))
-            if fraction_text(value) == text:
+            if fraction_text(value) == text and abs(value) < LARGEST:
                 return value
     raise InvalidParameter(
         f'Expected a fraction "n/d" in lowest terms, got {shown(text)}. '
@@ -136,6 +137,13 @@ class Reader:
         if not isinstance(value, list):
             raise self._refusal(f"Expected {self._what}.{name} to be a list, got {shown(value)}.")
         return tuple(value)
+
+    def optional_items(self, name: str) -> tuple[Any, ...] | None:
+        """Return a field that is a list or null."""
+        if self._left.get(name, "") is None:
+            self.take(name)
+            return None
+        return self.items(name)
 
     def text(self, name: str) -> str:
         """Return a field that is text."""
@@ -237,12 +245,32 @@ def _read_distinct(reader: Reader) -> Distinct:
     return given
 
 
+def _weights(strategy: Blocks | OpenBlocks) -> dict[str, Any]:
+    return {"weights": list(strategy.weights)} if strategy.weights else {}  # equal ones say nothing
+
+
+def _read_weights(reader: Reader) -> tuple[int, ...]:
+    return reader.integers("weights") if "weights" in reader.names else ()
+
+
 def _blocks(strategy: Blocks) -> dict[str, Any]:
     return {
         "levels": list(strategy.levels),
         "signed": strategy.signed,
         "lattice_bits": strategy.lattice_bits,
+        **_weights(strategy),
+        **({"printed": True} if strategy.printed else {}),
     }
+
+
+def _read_blocks(reader: Reader) -> Blocks:
+    return Blocks(
+        reader.integers("levels"),
+        reader.flag("signed"),
+        reader.integer("lattice_bits"),
+        _read_weights(reader),
+        "printed" in reader.names and reader.flag("printed"),
+    )
 
 
 def _open_blocks(strategy: OpenBlocks) -> dict[str, Any]:
@@ -250,6 +278,7 @@ def _open_blocks(strategy: OpenBlocks) -> dict[str, Any]:
         "levels": list(strategy.levels),
         "views": [plain(view) for view in strategy.views],
         "lattice_bits": strategy.lattice_bits,
+        **_weights(strategy),
     }
 
 
@@ -287,6 +316,16 @@ def _shaped(strategy: Shaped) -> dict[str, Any]:
         "window": strategy.window,
         "lattice_bits": strategy.lattice_bits,
         "charged_steps": strategy.charged_steps,
+    }
+
+
+def _polynomial_sum(strategy: PolynomialSum) -> dict[str, Any]:
+    return {
+        "beta": fraction_text(strategy.beta),
+        "powers": list(strategy.powers),
+        "ends": list(strategy.ends),
+        "weights": list(strategy.weights),
+        "printed": strategy.printed,
     }
 
 
@@ -358,16 +397,24 @@ _FORMS: dict[type, _Form] = {
         lambda s: {"gap": s.gap, "lattice_bits": s.lattice_bits, "printed": s.printed},
         lambda r: DecayedTree(r.integer("gap"), r.integer("lattice_bits"), r.flag("printed")),
     ),
-    Blocks: _Form(
-        _blocks,
-        lambda r: Blocks(r.integers("levels"), r.flag("signed"), r.integer("lattice_bits")),
-    ),
+    Blocks: _Form(_blocks, _read_blocks),
     OpenBlocks: _Form(
         _open_blocks,
         lambda r: OpenBlocks(
             r.integers("levels"),
             tuple(read_as(view, Running, Window) for view in r.items("views")),
             r.integer("lattice_bits"),
+            _read_weights(r),
+        ),
+    ),
+    PolynomialSum: _Form(
+        _polynomial_sum,
+        lambda r: PolynomialSum(
+            r.fraction("beta"),
+            r.integers("powers"),
+            r.integers("ends"),
+            r.integers("weights"),
+            r.flag("printed"),
         ),
     ),
     RoundedGaussian: _Form(

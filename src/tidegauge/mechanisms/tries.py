@@ -27,7 +27,7 @@ from tidegauge.noise.law import Law
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies import dense
 from tidegauge.strategies.asked import Asked
-from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels
+from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_shares
 from tidegauge.strategies.blt import Blt, Comb, Fit, NormalisedBlt, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
@@ -58,17 +58,22 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
 
     Each is proved private under noise of this kind; its lattice is chosen afterwards.
     """
-    decays = tuple(_decays(request))
+    window, decays = request.neighbors.lasting, tuple(_decays(request))
     norm = Norm.L2 if kind is GaussianCost else Norm.L1
     asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
-    if request.neighbors.lasting is not None:
-        if request.strategy is not None:
-            raise UnsupportedCombination("it serves sums, not counts of different values")
-        yield from _of_windows(request.neighbors.lasting, kind)
-        return
-    if request.strategy is not None:
+    if window is not None and request.strategy is not None:
+        raise UnsupportedCombination("it serves sums, not counts of different values")
+    if window is not None:
+        yield from _of_windows(window, kind)
+    elif request.strategy is not None:
         yield NAMED[request.strategy.name].words, named_strategy(request.strategy, asked)
-        return
+    else:
+        yield from _of_sums(request, kind, asked)
+
+
+def _of_sums(request: Request, kind: type[Cost], asked: Asked) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for sums of steps, and of values that are seen for the first time."""
+    decays = asked.views
     yield "the stream itself", Identity(0)
     if request.neighbors.distinct is None:
         yield from _of_papers(asked)
@@ -87,6 +92,28 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
             opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
             *smaller, largest = map(str, blocks.levels)
             yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
+    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, kind))
+    if len(targets) > len(decays):
+        shared = _shared(decays, targets)
+        *smaller, largest = map(str, shared.levels)
+        yield f"blocks of {', '.join(smaller)} and {largest} steps, for any length", shared
+
+
+def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:
+    """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
+
+    One, but where the length is unknown and the view never forgets, under pure epsilon: blocks of
+    so many levels serve one length best. Their error grows as log^1.5 of it and the bound as log,
+    so that bound alone would judge by the longest stream.
+    """
+    horizon, spread = request.horizon or UNKNOWN_HORIZON, SPREAD_OF_HORIZONS
+    known = request.horizon is not None or request.end is not None
+    if known or kind is not PureCost or worst_step(decay, spread[-1]) is None:
+        yield horizon, bound_of(decay, request.horizon, request.end)
+        return
+    for steps in spread:
+        slower = sqrt(math.log(steps) / math.log(UNKNOWN_HORIZON))
+        yield steps, bound_of(decay, steps, None) * slower
 
 
 def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
@@ -154,7 +181,7 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
             continue
         made = _plan(request, funded, law, cost)
         handicap = _DENSE_WORTH if isinstance(funded, DenseToeplitz) else 1.0
-        yield Candidate(name, noise, cost, views, _score(request, views) / handicap, made)
+        yield Candidate(name, noise, cost, views, _score(request, made) / handicap, made)
 
 
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
@@ -192,6 +219,11 @@ def _blocks(
     return best_levels(decays, bounds, horizon, opened=opened)
 
 
+@lru_cache(maxsize=64)
+def _shared(decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], ...]) -> OpenBlocks:
+    return best_shares(decays, targets)
+
+
 def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePlan:
     return GaugePlan(
         views=request.views,
@@ -227,12 +259,12 @@ def _worst_gain(strategy: Strategy, decay: Decay, horizon: int) -> float:
     return strategy.worst_variance_gain(decay, horizon)
 
 
-def _score(request: Request, views: Sequence[Prediction]) -> float:
+def _score(request: Request, made: GaugePlan) -> float:
     """The largest noise over its bound with the weight taken out: noise falls as its root."""
-    importance = dict(zip(_decays(request), _importance(request), strict=True))
     ratio = max(
-        importance[view.decay] * view.worst_std / bound_of(view.decay, request.horizon, request.end)
-        for view in views
+        importance * sqrt(_worst_gain(made.strategy, decay, horizon)) * made.law.std / bound
+        for decay, importance in zip(_decays(request), _importance(request), strict=True)
+        for horizon, bound in _judged_at(request, decay, type(made.cost))
     )
     return ratio * sqrt(request.budget_weight) / request.neighbors.largest
 

@@ -22,6 +22,7 @@ from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.guarantee import Guarantee
+from tidegauge.privacy.unit import Contributions
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.named import ByName
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64, Norm
@@ -42,6 +43,7 @@ def plan_of(
     largest: int = GRAINS,
     neighboring_relation: str | None = None,
     max_cells: int = 1,
+    changed_steps: int = 1,
     max_per_step: int | None = None,
     horizon: int | None = None,
     end: int | None = None,
@@ -59,6 +61,7 @@ def plan_of(
             largest]. Of one cell this is ``"replace_one"``; where there are several, a reading
             cannot move to another cell, so that it changes no more than ``"add_or_remove_one"``.
         max_cells: Most cells that one reading touches.
+        changed_steps: At how many different steps one protected unit changes a reading.
         max_per_step: Totals are clamped to this many grains; left out: one reading's.
         horizon: Steps to design for.
         end: The last step.
@@ -71,7 +74,7 @@ def plan_of(
         neighboring_relation = "replace_one" if cells == 1 else "add_or_remove_one"
     request = request_of(
         views={"released": decay},
-        unit="event",
+        unit="event" if changed_steps == 1 else Contributions(changed_steps, min_separation=1),
         epsilon=epsilon,
         guarantee=guarantee,
         cells=cells,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -163,7 +163,19 @@ class Agreement:
                 "Remove it.",
                 key=True,
             )
+        if read.timezone is None and read.time_format == "iso" and self._is_text(read.sources):
+            self._document.warn(
+                ("event_time",),
+                "Stamps without a zone are left out, for no timezone is declared. If they all end "
+                "in Z or an offset this is right; else write timezone: UTC, or the zone they are "
+                "of.",
+            )
         return TimeColumn(read.event_time, read.timezone, read.time_format)
+
+    @staticmethod
+    def _is_text(sources: Sequence[str]) -> bool:
+        """Whether a source has its stamps as text; Parquet tells whether its times have zones."""
+        return any(source == "-" or kind_of(source) != "parquet" for source in sources)
 
     def _unit(self) -> IdUnit | None:
         unit: Any = self._read.privacy.unit  # a word or a mapping
@@ -337,6 +349,13 @@ class Agreement:
         by: dict[str, Any] = dict(read.by)  # lists and files
         for column, given in by.items():
             place: Path_ = (*path, "by", column)
+            if not column or not fields.is_line(column):
+                self._refuse(
+                    place,
+                    "Expected a column's name in one line, got another. Published documents would "
+                    "show something else than was signed. Rename it in the source.",
+                    key=True,
+                )
             if column in fields.RESERVED:
                 self._refuse(
                     place,

@@ -68,6 +68,6 @@ def digest(data: bytes) -> str:
 
 def _not_a_plan(got: str) -> InvalidParameter:
     return InvalidParameter(
-        f"Expected a plan file, got {got}. Nothing can be run from it. "
-        'Write one with "tidegauge plan CONFIG -o plan.json".'
+        f"Expected a plan file, got {got}. Nothing can be told from it. Use the plan as it was "
+        'written by "tidegauge plan CONFIG -o plan.json" or by a run.'
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
@@ -53,6 +54,12 @@ def microseconds(text: str) -> int:
         raise InvalidParameter(
             f"Expected a duration such as 30m, 1h, 7d or 1d12h, got {shown(text)}. Its length is "
             "not known. Write whole numbers followed by us, ms, s, m, h, d or w."
+        )
+    sizes = [UNITS[unit] for _, unit in _PART.findall(text)]
+    if any(later >= size for size, later in pairwise(sizes)):
+        raise InvalidParameter(
+            f"Expected a duration from its largest unit to its smallest, got {shown(text)}. One of "
+            "its units may be a slip: m is a minute. Write it such as 1d12h30m."
         )
     total = sum(int(number) * UNITS[unit] for number, unit in _PART.findall(text))
     if not 0 < total < _MOST:

@@ -10,7 +10,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from tidegauge.checks import shown
+from tidegauge.checks import LARGEST, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.planning import durations
 from tidegauge.planning.document import Scalar
@@ -29,6 +29,7 @@ __all__ = [
     "text",
     "twins",
     "whole",
+    "zone",
 ]
 
 RESERVED = frozenset(
@@ -124,7 +125,12 @@ def amount(value: Any) -> Fraction:
         )
     if len(value) > _LONGEST_NUMBER:
         raise _refused("a number of few digits", value, "Nobody could compare it. Round it.")
-    return Fraction(value)
+    number = Fraction(value)
+    if abs(number) >= LARGEST:
+        raise _refused(
+            "a number below 1e300", value, "No computer's numbers go on there. Correct it."
+        )
+    return number
 
 
 def whole(value: Any, low: int = 1, high: int = 1 << 40) -> int:
@@ -193,6 +199,21 @@ def moment(value: Any) -> int:
     return durations.microseconds_of(parsed)
 
 
+def zone(value: str) -> str:
+    """Return the name of a time zone, which has to be known here."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(value)
+    except (OSError, ValueError, KeyError):  # also for what is no name at all
+        raise _refused(
+            "the name of a time zone",
+            value,
+            "Stamps could not be read. Write one such as UTC or America/New_York.",
+        ) from None
+    return value
+
+
 def name(value: Any) -> str:
     """Return the name of a gauge or view: it becomes the name of a folder."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
@@ -214,6 +235,12 @@ def cell_value(value: Any) -> str:
             value,
             "Some YAML readers take it for a number, a date, a truth value or nothing, and the "
             f'cell would count nothing. Write "{value}".',
+        )
+    if not is_line(value):
+        raise _refused(
+            "one line of printable text",
+            value,
+            "Published documents would show something else than was signed. Correct it.",
         )
     return str(value)
 

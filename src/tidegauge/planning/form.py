@@ -113,21 +113,17 @@ def _level(value: Any) -> float:
 
 
 def _predicate(value: Any) -> str:
-    return checked(fields.text(value))
+    found = checked(fields.text(value))
+    if not fields.is_line(found):
+        raise refusal(
+            "Expected a condition whose texts are of one line, got another. Published documents "
+            "would show something else than was signed. Compare with other text."
+        )
+    return found
 
 
 def _zone(value: Any) -> str:
-    from zoneinfo import ZoneInfo
-
-    zone = fields.text(value)
-    try:
-        ZoneInfo(zone)
-    except (OSError, ValueError, KeyError):  # also for what is no name at all
-        raise refusal(
-            f"Expected the name of a time zone, got {zone!r}. Stamps could not be read. "
-            "Write one such as UTC or America/New_York."
-        ) from None
-    return zone
+    return fields.zone(fields.text(value))
 
 
 def _step(value: Any) -> int | None:
@@ -175,7 +171,7 @@ class _Strict(BaseModel):
 class IdForm(_Strict):
     """An id with at most so many events is protected."""
 
-    id: Text = Field(description="Column with the id; rows without one are dropped")
+    id: Line = Field(description="Column with the id; rows without one are dropped")
     max_contributions: Count = Field(description="Most events of one id, over all gauges")
     per: Annotated[str | int, _scalar(_per, str | int, steps=True)] = Field(
         description="lifetime (of the store), or a duration: each period is protected by itself"
@@ -208,7 +204,9 @@ class PrivacyForm(_Strict):
         ),
     ] = "add_or_remove_one"
     epsilon: Number | None = Field(None, description="Largest logarithm of a change of odds")
-    delta: Number | None = Field(None, description="Probability that it may be larger")
+    delta: Number | None = Field(
+        None, description="What is added to probabilities beyond e^epsilon"
+    )
     rho: Number | None = Field(None, description="In place of epsilon: zero-concentrated DP")
     mu: Number | None = Field(None, description="In place of epsilon: Gaussian DP")
 
@@ -227,7 +225,7 @@ _EVERY_ROW = CountForm.model_validate({})
 class SumForm(_Strict):
     """A sum of one column."""
 
-    column: Text
+    column: Line
     bounds: tuple[Number, Number] = Field(description="Values outside are clamped to them")
     round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
     where: Annotated[str | None, _scalar(_predicate, str)] = None
@@ -402,7 +400,7 @@ class GaugeForm(_Strict):
         Key,
         Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],
     ] = Field(default_factory=dict, description="Known values; several columns cross")
-    other: Text = Field("other", description="Name of the cell for the rest; drop leaves it out")
+    other: Line = Field("other", description="Name of the cell for the rest; drop leaves it out")
     totals: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
         default=False, description="Publish the sum of all cells as well, as the cell *"
     )
@@ -481,7 +479,7 @@ class ConfigForm(_Strict):
         list[Text], WrapValidator(_sources, json_schema_input_type=str | list[str])
     ] = Field(description="Files (.csv, .jsonl, .parquet), globs, or - for JSONL on standard input")
     csv: CsvForm = Field(default_factory=CsvForm, description="How .csv sources are cut into rows")
-    event_time: Text | None = Field(None, description="Column with the time of an event")
+    event_time: Line | None = Field(None, description="Column with the time of an event")
     timezone: Annotated[str | None, _scalar(_zone, str)] = Field(
         None, description="Zone of stamps that carry none"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,10 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain
+from tidegauge.planning.durations import microseconds_of
+from tidegauge.planning.fields import RESERVED, is_line
+from tidegauge.planning.fields import name as folder_name
+from tidegauge.planning.fields import zone as known_zone
 from tidegauge.planning.parts import (
     ALL_CELLS,
     Clock,
@@ -37,6 +42,8 @@ _KINDS: dict[str, Kind] = {
     "count_distinct": "count_distinct",
 }
 _LONGEST = 1 << 62
+_EARLIEST = microseconds_of(datetime.min.replace(tzinfo=UTC))
+_LATEST = microseconds_of(datetime.max.replace(tzinfo=UTC))
 _LIFETIME = "lifetime"
 
 
@@ -64,7 +71,7 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
 def clock_of(reader: Reader) -> Clock:
     """Read the clock that was stored."""
     clock = Clock(
-        integer("start_us", reader.integer("start_us"), low=-_LONGEST, high=_LONGEST),
+        integer("start_us", reader.integer("start_us"), low=_EARLIEST, high=_LATEST),
         reader.optional_integer("step_us"),
         reader.optional_integer("end"),
     )
@@ -76,9 +83,13 @@ def clock_of(reader: Reader) -> Clock:
 
 def time_of(reader: Reader) -> TimeColumn:
     """Read the time column that was stored."""
-    column, zone = reader.text("column"), reader.optional_text("timezone")
+    column, zone = _line(reader.text("column")), reader.optional_text("timezone")
     written = reader.text("format")
     reader.done()
+    if zone is not None:
+        if written != "iso":
+            raise changed("a time zone with iso times alone", "one with an epoch")
+        known_zone(zone)
     for known in _FORMATS:
         if written == known:
             return TimeColumn(column, zone, known)  # type: ignore[arg-type]  # one of the literals
@@ -87,7 +98,7 @@ def time_of(reader: Reader) -> TimeColumn:
 
 def unit_of(reader: Reader) -> IdUnit:
     """Read the id unit that was stored."""
-    column = reader.text("id")
+    column = _line(reader.text("id"))
     most = integer("max_contributions", reader.integer("max_contributions"), low=1, high=1 << 40)
     per = reader.take("per")
     reader.done()
@@ -105,7 +116,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     views = views_read(reader.items("views"))
     names = [name for name, _ in views if name in every.names]
     gauge = PlannedGauge(
-        name=reader.text("name"),
+        name=folder_name(reader.text("name")),
         kind=_KINDS[kind],
         column=reader.optional_text("column"),
         low=reader.integer("low"),
@@ -129,30 +140,45 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     return gauge
 
 
-def _check_gauge(gauge: PlannedGauge) -> None:
-    """What a gauge's own fields have to agree on."""
-    if (gauge.kind == "count") != (gauge.column is None):
-        raise changed("a column for a sum or different values and none for a count", "another")
-    if gauge.kind == "count_distinct" and (
-        len(gauge.views) != 1
-        or not isinstance(gauge.views[0][1], Running | Window)
-        or gauge.every
-        or gauge.anticipate
-        or gauge.totals
-    ):
-        raise changed("one window of different values", "another view of them")
-    if gauge.kind != "sum" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
-        raise changed("a count to go up by 1", "another contribution")
-    if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
-        raise changed("ordered bounds, and numbers above 0", "others")
+def _check_cells(gauge: PlannedGauge) -> None:
     for i, (column, values) in enumerate(gauge.by):
         rest = () if gauge.other is None else (gauge.other,)
         repeated = len(set(values + rest)) < len(values + rest)
         if repeated or not values or column in dict(gauge.by[:i]):
             raise changed("by columns and values, each once", "one twice, or none")
+
+
+def _check_gauge(gauge: PlannedGauge) -> None:
+    """What a gauge's own fields have to agree on."""
+    if (gauge.kind == "count") != (gauge.column is None):
+        raise changed("a column for a sum or different values and none for a count", "another")
+    if gauge.kind == "count_distinct":
+        more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
+        if more or not isinstance(gauge.views[0][1], Running | Window):
+            raise changed("one window of different values", "another view of them")
+    if gauge.kind != "sum" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
+        raise changed("a count to go up by 1", "another contribution")
+    if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
+        raise changed("ordered bounds, and numbers above 0", "others")
+    _check_cells(gauge)
     if gauge.totals and (not gauge.by or any(ALL_CELLS in cell for cell in gauge.cells)):
         raise changed("totals over cells that have other names", "no cells, or one named *")
     count_cells(gauge.by, gauge.other)
+    texts = [gauge.column, gauge.where, gauge.other]
+    texts += [text for pair in gauge.by for text in (pair[0], *filter(None, pair[1]))]
+    for text in [*(text for text in texts if text is not None), *(name for name, _ in gauge.views)]:
+        _line(text)
+    if not RESERVED.isdisjoint(dict(gauge.by)):
+        raise changed("by columns that no release has", "one that it has")
+    if gauge.mechanism.cells is not None or gauge.mechanism.scalar:
+        raise changed("a mechanism whose cells are those of the gauge", "one with its own")
+
+
+def _line(text: str) -> str:
+    """A name that stands in published documents: another line could say what was not signed."""
+    if not text.strip() or not is_line(text):
+        raise changed("one line of printable text in each name", "another")
+    return text
 
 
 def _where(text: str | None) -> str | None:

@@ -226,6 +226,8 @@ class Plan:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:
                 raise changed("a mechanism for these steps and views", "one for others")
+        if len({type(gauge.mechanism.cost) for gauge in self.gauges}) > 1:
+            raise changed("one kind of noise in all gauges", "two, whose costs do not add up")
         self.ledger  # noqa: B018 (it refuses to exceed the guarantee)
 
     @staticmethod

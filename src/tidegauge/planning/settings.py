@@ -11,6 +11,7 @@ from tidegauge.planning.places import Place, matches, place_of
 
 __all__ = ["Conflict", "Settings", "Sink", "default_folder", "default_mark"]
 
+_KINDS = ("parquet", "jsonl", "csv")
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a store
 _RELEASES = Path("releases", "gauge", "view", "000000000001.parquet")  # shape of what is published
 
@@ -80,6 +81,14 @@ class Settings:
         """Return a path of these settings as the process can open it."""
         return Path(self.base) / text
 
+    def missing(self) -> list[str]:
+        """Return the sources that no file is there for; names are looked for, no file is opened."""
+        return [
+            source
+            for source in self.sources
+            if source != "-" and not any(place.file for place in matches(self.path(source)))
+        ]
+
     def check(self, *files: Path) -> list[Conflict]:
         """Return which places would overwrite one another or let private state out.
 
@@ -103,7 +112,13 @@ class Settings:
                 if sink.path != "-"
             ),
         ]
-        return [*self._folders(store, mark), *_clashes(named), *self._globs(), *self._open(named)]
+        return [
+            *self._folders(store, mark),
+            *_clashes(named),
+            *self._globs(),
+            *self._open(named),
+            *self._streams(),
+        ]
 
     def _sources(self) -> list[_Named]:
         return [
@@ -146,6 +161,18 @@ class Settings:
             if "-" not in (sink.path, source)
             and place_of(self.path(sink.path)).matched_by(self.path(source))
             and not any(place_of(self.path(sink.path)).same(p) for p in matches(self.path(source)))
+        ]
+
+    def _streams(self) -> list[Conflict]:
+        """Sinks on standard output after the first."""
+        return [
+            Conflict(
+                ("sinks", i),
+                "Expected one sink on standard output, got another. Its rows would stand among "
+                "those of the first. Name all views in one, or write to a file.",
+            )
+            for i, sink in enumerate(self.sinks)
+            if sink.path == "-" and any(before.path == "-" for before in self.sinks[:i])
         ]
 
     def _open(self, named: list[_Named]) -> list[Conflict]:

@@ -5,11 +5,13 @@ random numbers have no meaning here. Only listed constructs pass; sqlglot parses
 decides what every construct means, so that neither sqlglot's nor polars' habits change what a
 signed plan counts:
 
-* numbers are doubles; what is no finite number is NULL (text that is none, division by zero,
-  overflow);
+* numbers are doubles; what is no finite number is NULL (text that is none, also with blanks around
+  it, division by zero, overflow: ``1e400``); a sum reads more than that, see
+  :mod:`~tidegauge.engine.grains`: it leaves out blanks, and clamps 1e400 to its bounds;
 * text is compared by Unicode code points; ``LIKE`` knows ``%`` and ``_``;
 * a column has no type of its own: it is read as a number beside a number, as text beside text, as
-  true or false where a condition stands. So CSV and Parquet give the same rows;
+  true or false where a condition stands. So CSV and Parquet give the same rows, but for truth
+  values beside a number: 1 and 0 in a typed file, no numbers in text;
 * logic is SQL's, with three values; a row counts only if the predicate is TRUE.
 
 Nothing raises on data: a failed cast is NULL. A plain ``CAST`` is read as ``TRY_CAST``.
@@ -17,7 +19,8 @@ Nothing raises on data: a failed cast is NULL. A plain ``CAST`` is read as ``TRY
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tidegauge.planning.predicate import Node, PredicateError, canonical_text, walk
 from tidegauge.planning.predicate_syntax import predicate_of, too_deep
@@ -25,7 +28,7 @@ from tidegauge.planning.predicate_syntax import predicate_of, too_deep
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["PredicateError", "checked", "columns", "expression", "parsed"]
+__all__ = ["PredicateError", "checked", "columns", "condition", "expression", "parsed"]
 
 _MOST_TEXT = 4000
 _MOST_WEIGHT = 20_000
@@ -67,6 +70,31 @@ def expression(text: str) -> polars.Expr:
     from tidegauge.planning.predicate_polars import compiled
 
     return compiled(parsed(text))
+
+
+def condition(text: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a predicate as a function of one event, a mapping from names of columns.
+
+    A column that the event does not have is NULL. For ``tidegauge.papers.bolot.PredicateSum``; it
+    takes some 0.1 ms an event.
+
+    Raises:
+        PredicateError: See :func:`checked`.
+
+    Examples:
+        >>> late = condition("dep_delay > 15 AND carrier = 'UA'")
+        >>> late({"dep_delay": 40, "carrier": "UA"}), late({"dep_delay": 40})
+        (True, False)
+    """
+    compiled, names = expression(text), columns(text)
+
+    def holds(event: Mapping[str, Any]) -> bool:
+        import polars
+
+        row = polars.DataFrame({name: [event.get(name)] for name in names})
+        return bool(row.select(compiled).item())
+
+    return holds
 
 
 def parsed(text: str) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +13,8 @@ from tidegauge.mechanisms.comparison import least_std
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
-from tidegauge.privacy.conversion import KEvents, epsilon_from_mu, k_event_table, mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import (
@@ -176,29 +177,25 @@ def delta_of(plan: Plan) -> Fraction:
     return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
 
 
-def epsilon_of(plan: Plan) -> Fraction:
-    """Return the epsilon that all gauges together spend at :func:`delta_of`, rounded up."""
-    spent = plan.ledger.total()
-    if isinstance(spent, PureDP):
-        return spent.epsilon
-    return epsilon_from_mu(mu_of(plan), delta_of(plan))
+def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
+    """Return the epsilon that all gauges together spend at :func:`delta_of`, rounded up.
+
+    Args:
+        plan: Whose gauges.
+        releases: How often the whole plan was released; each time costs it again.
+    """
+    return _for_units(plan, (1,), releases)[0].epsilon
 
 
-def mu_of(plan: Plan) -> Fraction:
-    """Return the mu for which all gauges together are Gaussian DP, rounded up."""
-    spent = plan.ledger.total()
-    if isinstance(spent, PureDP):
-        return mu_from_pure(spent.epsilon)
+def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
+    """Return what is spent for one unit, read for k of them; see :func:`epsilon_of`."""
+    return _for_units(plan, K_EVENTS, releases)
+
+
+def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
+    spent = plan.ledger.total(releases)
     assert spent is not None
-    assert hasattr(spent, "mu")
-    return Fraction(spent.mu)
-
-
-def k_events(plan: Plan) -> tuple[KEvents, ...]:
-    """Return what is spent for one unit, read for somebody with k of them."""
-    spent = plan.ledger.total()
-    assert spent is not None
-    return k_event_table(spent, delta_of(plan) or _DELTA)
+    return k_event_table(spent, delta_of(plan) or _DELTA, ks)
 
 
 def length_in_words(steps: Fraction | int, step_us: int | None) -> str:

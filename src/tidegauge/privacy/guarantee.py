@@ -71,11 +71,11 @@ class PureDP:
     def __repr__(self) -> str:
         return f"PureDP(epsilon={rounded_up(self.epsilon)})"
 
-    def in_words(self, fact: str) -> str:
-        """The promise as a sentence on odds; ``fact`` is what a reader may try to learn."""
+    def in_words(self, question: str) -> str:
+        """The promise as a sentence on the odds of a question that begins with "whether"."""
         return (
-            f"Whatever else a reader knows, all releases together change the odds of {fact} by "
-            f"at most a factor of {factor(self.epsilon)}."
+            f"Whatever else a reader knows, all releases together change the odds on {question} "
+            f"by at most a factor of {factor(self.epsilon)}."
         )
 
 
@@ -91,7 +91,7 @@ class ZCDP:
         InvalidParameter: rho is not a finite number above 0.
 
     Examples:
-        >>> ZCDP(0.5).in_words("it").split(", ")[-1]  # e^0.5, rounded up
+        >>> ZCDP(0.5).in_words("whether it rained").split(", ")[-1]  # e^0.5, rounded up
         'the odds change by at most a factor of 1.65 (geometric mean).'
 
     References:
@@ -106,13 +106,13 @@ class ZCDP:
     def __repr__(self) -> str:
         return f"ZCDP(rho={rounded_up(self.rho)})"
 
-    def in_words(self, fact: str) -> str:
+    def in_words(self, question: str) -> str:
         """The promise as a sentence on divergences and on odds on average."""
         return (
-            f"Take {fact}: between what would be published if it were so and if it were not, the "
-            f"Rényi divergence of order alpha is at most {rounded_up(self.rho)} * alpha, for every "
-            f"alpha above 1. On average over what is published, the odds change by at most a "
-            f"factor of {factor(self.rho)} (geometric mean)."
+            f"Ask {question}: between what would be published if it were so and if it were not, "
+            f"the Rényi divergence of order alpha is at most {rounded_up(self.rho)} * alpha, for "
+            f"every alpha above 1. On average over what is published, the odds change by at most "
+            f"a factor of {factor(self.rho)} (geometric mean)."
         )
 
 
@@ -128,7 +128,7 @@ class GaussianDP:
         InvalidParameter: mu is not a finite number above 0.
 
     Examples:
-        >>> GaussianDP(1).in_words("it").split("cases ")[-1]
+        >>> GaussianDP(1).in_words("whether it rained").split("cases ")[-1]
         'finds the truth in at most 26 % of cases.'
 
     References:
@@ -143,12 +143,12 @@ class GaussianDP:
     def __repr__(self) -> str:
         return f"GaussianDP(mu={rounded_up(self.mu)})"
 
-    def in_words(self, fact: str) -> str:
+    def in_words(self, question: str) -> str:
         """The promise as the exact trade-off between false alarms and finds."""
         normal = NormalDist()
         found = 100 * normal.cdf(normal.inv_cdf(0.05) + float(self.mu))
         return (
-            f"Learning of {fact} is at least as hard as telling from a single draw whether a "
+            f"To find out {question} is at least as hard as to tell from a single draw whether a "
             f"normal law of standard deviation 1 has mean 0 or {rounded_up(self.mu)}: a test that "
             f"raises a false alarm in 5 % of cases finds the truth in at most "
             f"{rounded_up(found)} % of cases."
@@ -188,12 +188,12 @@ class ApproxDP:
     def __repr__(self) -> str:
         return f"ApproxDP(epsilon={rounded_up(self.epsilon)}, delta={rounded_up(self.delta)})"
 
-    def in_words(self, fact: str) -> str:
-        """The promise as a sentence on likelihoods; ``fact`` is what a reader may try to learn."""
+    def in_words(self, question: str) -> str:
+        """The promise as a sentence on likelihoods under both answers to a question."""
         return (
-            f"Whatever a reader looks for in all releases together, no result becomes more than "
-            f"{factor(self.epsilon)} times as likely, plus {rounded_up(self.delta)}, by {fact}; "
-            "nor by the opposite."
+            f"Whatever a reader looks for in all releases together: {question} makes no result "
+            f"more than {factor(self.epsilon)} times as likely, plus {rounded_up(self.delta)}, one "
+            "way or the other."
         )
 
 

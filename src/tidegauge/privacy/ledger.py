@@ -195,12 +195,16 @@ class Ledger:
         self._spent += needed
         self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
 
-    def total(self) -> PureDP | ZCDP | GaussianDP | None:
+    def total(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP | None:
         """Return what all charges amount to together, the strongest that is proved; None: nothing.
 
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
         itself is what is proved.
+
+        Args:
+            releases: How often everything was released; each time costs all of it again, and may
+                exceed the guarantee.
 
         Examples:
             >>> ledger = Ledger(ZCDP(0.5))
@@ -211,14 +215,14 @@ class Ledger:
         if not self._charges:
             return None
         if all(isinstance(charge.cost, GaussianCost) for charge in self._charges):
-            return GaussianDP(sqrt_up(_sum(self._charges, Currency.MU_SQUARED)))
+            return GaussianDP(sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED)))
         if all(isinstance(charge.cost, PureCost) for charge in self._charges) and (
             self._currency is Currency.EPSILON
         ):
-            return PureDP(self._spent)
+            return PureDP(releases * self._spent)
         if self._currency is Currency.RHO:
-            return ZCDP(self._spent)
-        return GaussianDP(sqrt_up(self._spent))
+            return ZCDP(releases * self._spent)
+        return GaussianDP(sqrt_up(releases * self._spent))
 
     def events(self) -> dict[str, Any]:
         """Return the charges as a dp_accounting ``ComposedDpEvent``, in plain values.

@@ -110,7 +110,7 @@ def worst_step(decay: Decay, horizon: int | None) -> int | None:
 
 
 def lower_bound(
-    decay: Decay, horizon: int | None = None, end: int | None = None, every: int = 1
+    decay: Decay, horizon: int | None = None, end: int | None = None, *, every: int = 1
 ) -> float:
     r"""Return the least std that any factorization mechanism can reach for one decay, at mu = 1.
 

@@ -12,6 +12,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import Any, final
 
@@ -20,7 +21,10 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decayed.named import exponential_sum
 from tidegauge.strategies.distinct.named import first_occurrences
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import build_polynomial_sum
 from tidegauge.strategies.strategy import Strategy
+from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
 
@@ -57,6 +61,11 @@ class NamedStrategy:
     offered: bool = True
 
 
+def _stream_itself(asked: Asked) -> Identity:
+    """Return the trivial strategy, which serves everything and is always a candidate."""
+    return Identity(0)
+
+
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
         "DistinctCount": NamedStrategy(
@@ -64,10 +73,44 @@ NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
             "a binary tree over values seen for the first time, DistinctCount of Bolot et al.",
             offered=False,  # of sums it would be the binary mechanism
         ),
+        "InputPerturbation": NamedStrategy(
+            _stream_itself, "InputPerturbation, the stream itself", offered=False
+        ),
         "ExponentialSum": NamedStrategy(
-            exponential_sum,
-            "the left nodes of a tree of decayed sums, ExponentialSum of Bolot et al.",
-            ("as_printed",),
+            exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
+        ),
+        "ExponentialSumAsPrinted": NamedStrategy(
+            partial(exponential_sum, printed=True), "ExponentialSum with the printed lambda"
+        ),
+        "WindowSum": NamedStrategy(build_window_sum, "WindowSum, binary trees without roots"),
+        "WindowSumDirect": NamedStrategy(
+            partial(build_window_sum, decode="direct"),
+            "WindowSum, binary trees with roots",
+            offered=False,
+        ),
+        "WindowSumAsPrinted": NamedStrategy(
+            partial(build_window_sum, decode="paper"), "WindowSum as printed"
+        ),
+        "AllWindowSum": NamedStrategy(
+            build_all_window_sum, "AllWindowSum, one tree for every window", ("beta",)
+        ),
+        "AllWindowSumAsPrinted": NamedStrategy(
+            partial(build_all_window_sum, printed=True),
+            "AllWindowSum by the printed formula",
+            ("beta",),
+            offered=False,
+        ),
+        "PolynomialSum": NamedStrategy(
+            build_polynomial_sum,
+            "PolynomialSum, a window for each step of the weights",
+            ("c", "beta", "reach"),
+            offered=False,
+        ),
+        "PolynomialSumAsPrinted": NamedStrategy(
+            partial(build_polynomial_sum, printed=True),
+            "PolynomialSum as printed, a baseline",
+            ("c", "beta", "reach"),
+            offered=False,
         ),
     }
 )

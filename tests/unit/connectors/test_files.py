@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 
 import polars as pl
 import pytest
@@ -41,6 +42,22 @@ def test_files_come_in_the_order_of_their_paths_bytes_and_each_once(tmp_path):
     assert ["10.csv", "9.csv", "B.csv", "b.csv", "sub/1.csv", "é.csv"] == names
 
 
+def test_a_file_with_two_names_counts_once(tmp_path):
+    (tmp_path / "a.csv").write_text("v\n1\n")
+    os.link(tmp_path / "a.csv", tmp_path / "b.csv")
+    (tmp_path / "sub").mkdir()
+    os.symlink(tmp_path, tmp_path / "sub" / "again")
+    for patterns in (["*.csv"], ["a.csv", "a.csv", "b.csv"], ["sub/again/*.csv", "b.csv"]):
+        assert ["1"] == values(Files(patterns, folder=tmp_path))
+
+
+def test_the_order_of_patterns_is_of_no_account(tmp_path):
+    for name in "cab":
+        (tmp_path / f"{name}.csv").write_text(f"v\n{name}\n")
+    for patterns in (["c.csv", "a.csv", "b.csv"], ["*.csv", "a.csv"], ["[bc].csv", "a.csv"]):
+        assert ["a", "b", "c"] == values(Files(patterns, folder=tmp_path))
+
+
 def test_names_with_signs_of_patterns_are_found_as_they_are(tmp_path):
     (tmp_path / "a[1].csv").write_text("v\n1\n")
     with pytest.raises(SourceUnavailable, match="a"):
@@ -69,6 +86,16 @@ def test_standard_input_is_read_once():
     assert ["1", "2"] == values(source)
     with pytest.raises(SourceUnavailable, match="once"):
         values(source)
+
+
+def test_standard_input_that_cannot_be_read_is_an_unavailable_source(tmp_path, monkeypatch):
+    with (tmp_path / "written").open("wb") as stream, pytest.raises(SourceUnavailable) as caught:
+        values(Files(["-"], stdin=stream))
+    assert "standard input for reading" in str(caught.value)
+    assert caught.value.__suppress_context__
+    monkeypatch.setattr(sys, "stdin", None)  # as Python sets it where it is closed
+    with pytest.raises(SourceUnavailable, match="standard input to be open"):
+        values(Files(["-"]))
 
 
 def test_parquet_keeps_its_types_and_only_needed_columns_are_read(tmp_path):
@@ -130,6 +157,31 @@ def test_parquet_text_that_is_not_utf8_is_null_and_spoils_no_other_row(tmp_path,
     frames = list(source.batches(("n", "t", "v")))
     assert pl.Datetime("us", "UTC") == frames[-1].schema["t"]
     assert list(range(200_000)) == pl.concat(frames)["t"].to_physical().to_list()
+
+
+def test_a_bad_text_behind_many_good_rows_spoils_no_other(tmp_path):
+    texts = [b"a"] * 300_000
+    texts[299_990], texts[140_000] = b"\xc3", b"\xff"
+    not_utf8(tmp_path / "a.parquet", texts, row_group_size=50_000)
+    frames = list(Files(["a.parquet"], folder=tmp_path).batches(("n", "t", "v")))
+    rows = pl.concat(frames)
+    assert list(range(300_000)) == rows["n"].to_list()
+    assert [140_000, 299_990] == rows["v"].is_null().arg_true().to_list()
+    assert {"a", None} == set(rows["v"])
+
+
+def test_a_row_group_that_is_damaged_makes_the_file_unavailable(tmp_path):
+    path = tmp_path / "a.parquet"
+    frame = pl.DataFrame({"v": pl.int_range(400_000, eager=True).shuffle(seed=1)})
+    frame.write_parquet(path, row_group_size=100_000)
+    whole = path.read_bytes()
+    third = len(whole) // 2, len(whole) * 3 // 4  # nearly: the footer is short
+    path.write_bytes(whole[: third[0]] + bytes(third[1] - third[0]) + whole[third[1] :])
+    source = Files(["a.parquet"], folder=tmp_path)
+    assert 1 == len(source.types(("v",)))
+    with pytest.raises(SourceUnavailable, match="whole Parquet") as caught:
+        values(source)
+    assert caught.value.__suppress_context__
 
 
 def test_parquet_bytes_are_text(tmp_path):

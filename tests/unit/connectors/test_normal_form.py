@@ -119,11 +119,93 @@ def test_reading_types_as_they_come_is_caught(tmp_path, monkeypatch, kind):
         compare(tmp_path, KEPT[kind])
 
 
+DAY = 86_400_000_000
+FIRST, LAST = -719_162 * DAY, 2_932_897 * DAY - 1  # years 1 to 9999, in microseconds
+
+
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
-def test_date_times_that_fit_no_microseconds_are_null_and_nanoseconds_are_cut_off(unit):
-    ticks = pl.Series([-1, 0, (1 << 63) - 1, None]).cast(pl.Datetime(unit))
-    got = normal.normalized(ticks, ticks.dtype).to_physical().to_list()
+def test_other_years_than_1_to_9999_are_null_and_nanoseconds_are_cut_off(unit):
     most = (1 << 63) - 1
-    expected = {"ms": [-1000, 0, None, None], "us": [-1, 0, most, None]}
-    assert expected.get(unit, [-1, 0, most // 1000, None]) == got
+    size = {"ms": 1000, "us": 1}.get(unit)
+    values = [-1, 0, most, None, -most]
+    expected = [-1, 0, most // 1000, None, -most // 1000]
+    if size is not None:
+        values += [FIRST // size, FIRST // size - 1, LAST // size, LAST // size + 1]
+        expected = [-size, 0, None, None, None, FIRST, None, LAST // size * size, None]
+    ticks = pl.Series(values).cast(pl.Datetime(unit))
+    got = normal.normalized(ticks, ticks.dtype)
+    assert expected == got.to_physical().to_list()
+    assert [None if v is None else True for v in expected] == got.cast(pl.String).str.contains(
+        "^[0-9]{4}-"
+    ).to_list()
     assert START == pl.Series([datetime(2013, 1, 1)]).to_physical().item()
+
+
+def test_dates_of_other_years_than_1_to_9999_are_null():
+    days = [-719_163, -719_162, 0, None, 2_932_896, 2_932_897, (1 << 31) - 1, -(1 << 31)]
+    column = pl.Series(days, dtype=pl.Int32).cast(pl.Date)
+    got = normal.normalized(column, column.dtype)
+    assert [None, "0001-01-01", "1970-01-01", None, "9999-12-31", None, None, None] == got.cast(
+        pl.String
+    ).to_list()
+
+
+@pytest.mark.parametrize("far", [(1 << 63) - 1, 1 - (1 << 63)])
+def test_a_time_that_polars_cannot_write_is_judged_in_silence(tmp_path, capfd, far):
+    """polars panics at such a text and prints that it does: a row would show on the terminal."""
+    times = pl.Series([START, far, START + 1]).cast(pl.Datetime("us", "UTC"))
+    frame = pl.DataFrame({"c": times, "time": ["2013-01-01T00:00:00Z"] * 3})
+    frame.write_parquet(tmp_path / "a.parquet")
+    reading = plan(gauge("late", where="(\"c\" > '2012')"))
+    got = totals(reading, Files(["a.parquet"], folder=tmp_path), 0, 4)
+    assert 2 == got.arrays["late"].sum()
+    assert ("", "") == tuple(capfd.readouterr())
+
+
+@pytest.mark.parametrize("column", ["v", "c"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_claim_that_rows_are_sorted_is_not_believed(tmp_path, column, descending):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as writer
+
+    rows = {"v": [5, 1, None, 4, 2, 3, 9, 0], "time": ["2013-01-01T00:00:00Z"] * 8}
+    table = pa.table({**rows, "c": pa.array(rows["v"], pa.timestamp("us"))})
+    claims = [writer.SortingColumn(table.column_names.index(column), descending)]
+    writer.write_table(table, tmp_path / "a.parquet", sorting_columns=claims)
+    assert any(pl.read_parquet(tmp_path / "a.parquet")["v"].flags.values()) or column == "c"
+    (frame,) = Files(["a.parquet"], folder=tmp_path).batches(("c", "v"))
+    assert rows["v"] == frame["v"].to_list() == frame["c"].to_physical().to_list()
+    assert not any(any(series.flags.values()) for series in frame)
+
+
+def offsets(folder, zone, **more):
+    """A file whose stamps have this zone, as Arrow writes it."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet as writer
+
+    times = pa.array([START, None, START + 3_600_000_000], pa.timestamp("us", zone))
+    writer.write_table(pa.table({"c": times, **more}), folder / "a.parquet")
+    return Files(["a.parquet"], folder=folder)
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "-11:00", "+00:00", "Asia/Kolkata"])
+def test_stamps_with_a_fixed_offset_are_read_in_utc(tmp_path, capfd, zone):
+    source = offsets(tmp_path, zone, w=["a", "b", "c"], d=[timedelta(1)] * 3)
+    assert {"c": pl.Datetime("us", "UTC"), "w": pl.String()} == source.types(("c", "w"))[0][1]
+    (frame,) = source.batches(("w", "c"))
+    assert [START, None, START + 3_600_000_000] == frame["c"].to_physical().to_list()
+    assert ["a", "b", "c"] == frame["w"].to_list()
+    got = totals(plan(gauge("all"), time="c"), source, 0, 4)
+    assert [1, 1, 0, 0] == got.arrays["all"].ravel().tolist()
+    with pytest.raises(SourceUnavailable, match="got type Duration"):
+        source.types(("d",))
+    assert ("", "") == tuple(capfd.readouterr())
+
+
+def test_a_zone_that_is_none_is_told_from_a_damaged_file(tmp_path):
+    for source in (
+        offsets(tmp_path, "Nowhere/X"),
+        offsets(tmp_path, "+05:30", **{"+05:30": [1] * 3}),
+    ):
+        with pytest.raises(SourceUnavailable, match="Write times in UTC"):
+            source.types(("c",))

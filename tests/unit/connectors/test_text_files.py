@@ -68,7 +68,17 @@ CSV_CASES = {
     "comment sign": (b"#a,b,c\n", [("#a", "b", "c")]),
     "header again": (HEADER, [("time", "carrier", "v")]),
     "half-written": (b"a,b,c\nd,e,f", [("a", "b", "c"), None]),
-    "half-written blank": (b"a,b,c\n\r", [("a", "b", "c")]),
+    "half-written blank": (b"a,b,c\n\r", [("a", "b", "c"), None]),
+    "byte order mark": (b"\xef\xbb\xbfa,b,c\n", [("\ufeffa", "b", "c")]),
+    "carriage returns at the ends of fields": (
+        b'a\r,\r,"c\r"\na\r\r,b,"c"\n',
+        [("a", None, "c\r"), ("a\r", "b", "c")],
+    ),
+    "three carriage returns": (b"a,b,c\r\r\r\n", [("a", "b", "c")]),
+    "what compression looks like": (
+        b"x^,x\x01,c\nx\x01,b,c\n",
+        [("x^", "x\x01", "c"), ("x\x01", "b", "c")],
+    ),
     "long line": (b"x" * (lines.LONGEST + 1) + b",b,c\n", [None]),
     "longest line": (
         b"x" * (lines.LONGEST - 4) + b",b,c\n",
@@ -150,6 +160,10 @@ JSON_CASES = {
     "leading zero": (b'{"v":01}\n', [None]),
     "long line": (b'{"time":"' + b"x" * lines.LONGEST + b'"}\n', [None]),
     "empty text": (b'{"time":""}\n', [("", None, None)]),
+    "byte order mark": (b'\xef\xbb\xbf{"time":"\xef\xbb\xbf"}\n', [("\ufeff", None, None)]),
+    "byte order marks": (b'\xef\xbb\xbf\xef\xbb\xbf{"time":"a"}\n', [("a", None, None)]),
+    "byte order mark inside": (b'{\xef\xbb\xbf"time":"a"}\n', [None]),
+    "carriage return at the end": (b'{"time":"a"}\n\r', [("a", None, None), None]),
 }  # fmt: skip
 
 
@@ -170,6 +184,7 @@ def test_json_records_stand_alone(tmp_path, name):
 
 PIECES = st.sampled_from(
     [b"a", b",", b'"', b'""', b"\n", b"\r\n", b"\r", b" ", b"\xff", b"\x00", "é".encode(), b"5",
+     b"\xef\xbb\xbf", b"x^", b"x\x01", b"\x1f\x8b",
      b'{"a":1}', b'{"b":"x","a":', b"}", b"[", b"NaN", b"\\ud800", b"a,b,c\n", b'"x","y",""\n']
 )  # fmt: skip
 
@@ -234,12 +249,26 @@ def test_a_damaged_compressed_file_is_an_unavailable_source(tmp_path):
         ("a.csv.gz", whole[:-20]), ("b.csv.gz", GOOD), ("f.csv.xz", GOOD),
         ("g.csv.xz", lzma.compress(GOOD * 9)[:-9]), ("h.csv.bz2", GOOD),
         ("i.csv.bz2", bz2.compress(GOOD * 9)[:-9]), ("c.csv.gz", whole[:30] + b"x" * 30),
-        ("d.csv.zst", zst[:-8]), ("e.csv.zst", GOOD),
+        ("d.csv.zst", zst[:-8]), ("e.csv.zst", HEADER + GOOD), ("j.csv.zst", whole),
+        ("k.csv.zst", zst[:3]), ("l.csv.zst", b"\n" + HEADER + GOOD),
     ]:  # fmt: skip
         source = written(tmp_path, name, data)
-        with pytest.raises(SourceUnavailable, match=name) as caught:
+        with pytest.raises(SourceUnavailable, match=f"{name}, which is away or damaged") as caught:
             rows_of(source, ("v",))
         assert "UA" not in str(caught.value)
+
+
+def test_a_skippable_frame_before_a_zst_file_is_named(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    packed = pa.compress(HEADER + GOOD, "zstd", asbytes=True)
+    for first in (0x50, 0x5F):
+        skippable = bytes([first]) + b"\x2a\x4d\x18\x04\0\0\0abcd"
+        source = written(tmp_path, "a.csv.zst", skippable + packed)
+        with pytest.raises(SourceUnavailable, match="got a skippable frame"):
+            rows_of(source, ("v",))
+    assert [{"v": "5"}] * 2 == rows_of(
+        written(tmp_path, "b.csv.zst", packed + pa.compress(GOOD, "zstd", asbytes=True)), ("v",)
+    )
 
 
 def test_newlines_between_quotes_belong_to_a_field_only_if_declared(tmp_path):

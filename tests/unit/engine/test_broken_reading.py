@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from plans import gauge, plan
-from test_neighbors import csv_bytes, moved, read, within
+from test_neighbors import REPLACE, SPARSE, csv_bytes, moved, read, within, within_replacing
 from test_totals import KEY, Frames, at
 
 from tidegauge.engine import bounding, totals
@@ -81,6 +81,13 @@ class ForgetsRuns(bounding.Bounding):
         return super()._used(None)
 
 
+class RowsThatAdd(bounding.Bounding):
+    """Counts rows that add alone, whatever the relation."""
+
+    def __init__(self, *args, every_row):
+        super().__init__(*args)
+
+
 def bounded(rows, *, first=0, last=24, state=None):
     frame = pl.DataFrame(rows, schema={"time": pl.String, "id": pl.String}, orient="row")
     frame = frame.with_columns(x=pl.col("id").str.tail(1))
@@ -121,3 +128,25 @@ def test_counts_that_are_forgotten_between_runs_are_caught(monkeypatch):
     assert 1 == in_two_runs()
     monkeypatch.setattr(totals, "Bounding", ForgetsRuns)
     assert 2 == in_two_runs()
+
+
+def test_rows_that_let_others_in_once_they_add_nothing_are_caught(monkeypatch):
+    """Three events of an id: as their cells change to none, three of other steps would come in."""
+    unit = IdUnit("id", 3, "lifetime")
+
+    def replacing():
+        rows = [(at(hour), "u", "UA", "1") for hour in range(6)]
+        replaced = [(*row[:2], None, None) for row in rows[:3]] + rows[3:]
+        pair = [
+            read("csv", given, unit=unit, relation=REPLACE, gauges=SPARSE)
+            for given in (rows, replaced)
+        ]
+        within_replacing(*pair, 3)
+        return pair
+
+    one, other = replacing()
+    assert [1, 1, 1, 0, 0, 0] == one["present"].ravel().tolist()
+    assert [0, 0, 0, 0, 0, 0] == other["present"].ravel().tolist()
+    monkeypatch.setattr(totals, "Bounding", RowsThatAdd)
+    with pytest.raises(AssertionError):
+        replacing()

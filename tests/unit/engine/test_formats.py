@@ -1,6 +1,8 @@
 """Golden files: every format that a reader, another program or a later version has to read."""
 
 import json
+import sqlite3
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -11,7 +13,7 @@ import pytest
 from recovery import stand
 
 from tidegauge.engine.documents import documents, spend_of, spends_in
-from tidegauge.engine.files import put, put_by, safe_name
+from tidegauge.engine.files import _prefix, put, put_by, put_new, safe_name, sweep
 from tidegauge.engine.mark import Mark, MarkFile
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.engine.public import PublicFolder
@@ -210,15 +212,59 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("write", [put, lambda path, data: put_by(path, partial(_write, data))])
-def test_a_link_where_a_file_is_being_written_is_not_followed(tmp_path, write):
+def test_a_link_where_a_file_is_being_written_is_not_followed(tmp_path, monkeypatch, write):
     other = tmp_path / "other"
     other.write_bytes(b"kept")
     other.chmod(0o600)
-    (tmp_path / "f.part").symlink_to(other)
+    monkeypatch.setattr(tempfile, "_get_candidate_names", lambda: iter(["taken", "free"]))
+    (tmp_path / f"{_prefix('f')}taken.part").symlink_to(other)
     write(tmp_path / "f", b"new")
     assert (b"kept", 0o600) == (other.read_bytes(), other.stat().st_mode & 0o777)
     assert (b"new", False) == ((tmp_path / "f").read_bytes(), (tmp_path / "f").is_symlink())
     assert 0o644 == (tmp_path / "f").stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("write", [put, lambda path, data: put_by(path, partial(_write, data))])
+def test_no_name_beside_a_file_is_written_over(tmp_path, write):
+    path = tmp_path / "all.csv"
+    for beside in ("all.csv.part", ".tidegauge-all.csv.part", "all.csv.tmp"):
+        (tmp_path / beside).write_bytes(b"a store, a source, or anything")
+    write(path, b"new")
+    sweep(tmp_path, "all.csv")
+    assert 4 == len(list(tmp_path.iterdir()))
+    assert b"new" == path.read_bytes()
+
+
+def test_a_database_is_never_written_over(tmp_path):
+    """A sink, a plan file or a mark that names the store of another plan."""
+    path = tmp_path / "s.tidegauge"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE plan (step INTEGER)")
+    connection.close()
+    before = path.read_bytes()
+    for write in (put, put_new, lambda path, data: put_by(path, partial(_write, data))):
+        with pytest.raises(WriteFailed, match="got a database"):
+            write(path, b"new")
+    assert before == path.read_bytes()
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_a_file_is_made_by_one_of_two(tmp_path):
+    path = tmp_path / "f"
+    assert put_new(path, b"first")
+    assert not put_new(path, b"second")
+    assert (b"first", 0o644) == (path.read_bytes(), path.stat().st_mode & 0o777)
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_what_a_killed_process_left_is_removed_with_its_own_file_alone(tmp_path):
+    left = {name: tmp_path / f"{_prefix(name)}abcd.part" for name in "ab"}
+    for part in left.values():
+        part.write_bytes(b"half")
+    sweep(tmp_path, "a")
+    assert [left["b"]] == list(tmp_path.iterdir())
+    sweep(tmp_path)
+    assert [] == list(tmp_path.iterdir())
 
 
 def _write(data, part):

@@ -65,6 +65,22 @@ def test_integers_of_every_width_are_clamped_without_wrapping(dtype):
     assert [0, 1] == read([0, 1], dtype)
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Int128],
+)
+@pytest.mark.parametrize(
+    ("low", "high"), [(200, 300), (-10, -1), (-WIDE, 1 - WIDE), (WIDE - 1, WIDE), (0, 0)]
+)
+def test_bounds_outside_an_integer_type_clamp_every_row_and_stop_none(dtype, low, high):
+    least, most = pl.select(least=dtype.min(), most=dtype.max()).row(0)
+    values = [least, most, None, 0, 100]
+    expected = [None if v is None else min(max(v, low), high) for v in values]
+    assert expected == read(values, dtype, low=low, high=high)
+    for value, grains_of_it in zip(values, expected, strict=True):
+        assert [grains_of_it] == read([value], dtype, low=low, high=high)
+
+
 def test_large_integers_are_clamped():
     assert [WIDE, WIDE] == read([2**63, 2**64 - 1], pl.UInt64)
     assert [-WIDE, WIDE] == read([-(2**63), 2**63 - 1], pl.Int64)

@@ -20,7 +20,9 @@ from test_totals import KEY
 from tidegauge.connectors.files import Files
 from tidegauge.engine.totals import totals
 from tidegauge.planning.plan import IdUnit
+from tidegauge.privacy.unit import Contributions, NeighboringRelation, Neighbors
 
+ADD, REPLACE = NeighboringRelation
 COLUMNS = ("time", "id", "carrier", "v")
 TIMES = st.sampled_from(
     [
@@ -85,10 +87,11 @@ def source_of(kind, rows, folder, bad=()):
     return Files([name], folder=folder)
 
 
-def read(kind, rows, *, unit=None, bad=()):
+def read(kind, rows, *, unit=None, bad=(), relation=ADD, gauges=GAUGES):
     with tempfile.TemporaryDirectory() as name:
         source = source_of(kind, rows, Path(name), bad)
-        return totals(plan(*GAUGES, unit=unit, end=LAST), source, 0, LAST, unit_key=KEY).arrays
+        reading = plan(*gauges, unit=unit, end=LAST, relation=relation)
+        return totals(reading, source, 0, LAST, unit_key=KEY).arrays
 
 
 def moved(one, other):
@@ -145,6 +148,37 @@ def test_an_id_moves_totals_by_its_bound(kind, rows, leaving, k):
     for name in ("known", "dropped", "present"):
         assert 0 <= int((with_it[name] - without[name]).sum()) <= k
         assert (with_it[name] >= without[name]).all()
+
+
+SPARSE = GAUGES[1:]  # a gauge that counts every row would keep each of them an event
+
+
+def within_replacing(one, other, k):
+    """Each gauge moves by at most what the plan's noise is made for when k events are replaced."""
+    for sparse in SPARSE:
+        cells = len(sparse.cells)
+        each = Neighbors(Contributions(k), REPLACE, sparse.low, sparse.high, 1, cells)
+        change = np.abs(one[sparse.name] - other[sparse.name])
+        assert int(change.sum()) <= k * each.event_l1
+        assert np.count_nonzero(change.any(axis=1)) <= k
+
+
+ADDS = st.sampled_from([("UA", "1"), ("B6", None), ("e\u0301", "-3"), (None, "ten"), ("", "")])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=40)
+@given(st.lists(st.tuples(TIMES, ADDS, ADDS), min_size=4, max_size=12), ROWS, st.integers(1, 3))
+def test_replaced_values_of_an_id_move_its_first_events_alone(kind, changing, rows, k):
+    unit = IdUnit("id", k, "lifetime")
+    one, other = (
+        read(kind, [*rows, *given], unit=unit, relation=REPLACE, gauges=SPARSE)
+        for given in (
+            [(time, "changing", *before) for time, before, _ in changing],
+            [(time, "changing", *after) for time, _, after in changing],
+        )
+    )
+    within_replacing(one, other, k)
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "-", "split"])

@@ -50,6 +50,16 @@ def edit(path, statement, *values):
     connection.close()
 
 
+def test_a_store_with_two_names_is_refused(path, tmp_path):
+    opened(path).close()
+    os.link(path, tmp_path / "other")
+    for name in (path, tmp_path / "other"):
+        with pytest.raises(StoreMismatch, match="2 hard links"):
+            opened(name)
+    (tmp_path / "other").unlink()
+    opened(path).close()
+
+
 def test_what_was_committed_is_read_back(path):
     with opened(path) as store:
         store.commit(0, 2, block(0, 2), states(1), counters={"dropped": 3})
@@ -313,7 +323,7 @@ def test_status_tells_without_writing(path):
         assert {"dropped": 3} == found.counters
         assert os.getpid() == found.owner.pid
     assert status_of(path).owner is None
-    with pytest.raises(StoreMismatch, match="no file"):
+    with pytest.raises(StoreMismatch, match="got nothing"):
         status_of(path.with_name("none"))
 
 

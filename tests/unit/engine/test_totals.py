@@ -50,6 +50,8 @@ def test_rows_count_in_the_cell_and_step_of_their_own():
     assert 1 == got.counters["b: other"]
     later = totals(plan(first, second), Frames(frame), 1, 3)
     assert got.arrays["a"][1:].tolist() == later.arrays["a"].tolist()
+    assert (2, 2) == (later.counters["step_published"], later.counters["outside"])
+    assert 0 == got.counters["step_published"]
 
 
 def test_crossed_columns_have_the_declared_order_of_cells():

@@ -63,10 +63,10 @@ def test_a_blank_line_of_a_zst_file_keeps_its_place(tmp_path, kind):
 def test_leaving_blank_lines_out_is_caught(tmp_path, monkeypatch, kind):
     block_of = lines._block
 
-    def forgetful(data, quotes):
-        block = block_of(data, quotes)
+    def forgetful(*given):
+        block = block_of(*given)
         kept = block.ends > block.starts
-        return lines.Block(data, block.starts[kept], block.ends[kept], block.readable[kept])
+        return lines.Block(block.data, block.starts[kept], block.ends[kept], block.readable[kept])
 
     blanked(tmp_path, kind)
     monkeypatch.setattr(lines, "_block", forgetful)

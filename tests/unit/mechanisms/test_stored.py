@@ -25,8 +25,10 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.named import by_name
 
 REQUESTS = {
     Blt: {
@@ -62,6 +64,16 @@ REQUESTS = {
         "cells": ["a", "b"],
     },
     Blocks: {"views": [Exponential(factor=0.999), Running()], "epsilon": 0.3, "end": 5000},
+    DecayedTree: {
+        "views": [Exponential(factor=0.9999)],
+        "epsilon": 1,
+        "strategy": by_name("ExponentialSum"),
+    },
+    "printed": {
+        "views": [Exponential(half_life=30), Exponential(half_life=30, average=True)],
+        "epsilon": 1,
+        "strategy": by_name("ExponentialSumAsPrinted"),
+    },
     NormalisedBlt: {"views": [Running()], "guarantee": GaussianDP(0.5), "end": 40},
     DenseToeplitz: {
         "views": [Custom([1, -0.5, 0.25, 3])],
@@ -115,7 +127,7 @@ def test_a_plan_comes_back_bit_for_bit(plan):
 
 
 def test_the_plans_above_hold_every_strategy():
-    every = {Identity, Blt, Comb, NormalisedBlt, DenseToeplitz, Blocks, OpenBlocks}
+    every = {Identity, Blt, Comb, NormalisedBlt, DenseToeplitz, Blocks, OpenBlocks, DecayedTree}
     assert {type(plan.strategy) for plan in PLANS} == every
 
 

@@ -421,6 +421,21 @@ MISTAKES = {
     "not UTF-8": (FLIGHTS.encode().replace(b"To see", b"T\xf6 see"), "19:52", "0xf6"),
     "quoted truth": (SMALL + "csv: {multiline: 'true'}\n", "7:18", "Expected true or false"),
     "yes": (SMALL + "csv: {multiline: yes}\n", "7:18", "Expected true or false, got 'yes'"),
+    "value of two lines": (
+        SMALL.replace("count}", '{by: {a: ["x\\n- y"]}, count: {}}}'), None, "one line",
+    ),
+    "cells by two lines": (
+        SMALL.replace("count}", '{by: {"a\\nb": ["x"]}, count: {}}}'), None, "one line",
+    ),
+    "condition of two lines": (
+        SMALL.replace("count}", '{count: {where: "a = \'x\\ny\'"}}}'), None, "one line",
+    ),
+    "time column of two lines": (
+        SMALL.replace("time_hour", '"a\\nb"'), "2:13", "one line",
+    ),
+    "number beyond all": (
+        SMALL.replace("count}", "{count: {}, views: [{polynomial: 1e400}]}}"), None, "below 1e300",
+    ),
     "UTF-16": (FLIGHTS.encode("utf-16"), "1:1", "UTF-8"),
 }  # fmt: skip
 
@@ -514,7 +529,8 @@ def test_parts_of_steps_are_refused(step, length):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "h", "1", "1.5h", "-1h", "1 h", "1h ", "1D", "1y", "1mo", "\u0661h"]
+    "text",
+    ["", "h", "1", "1.5h", "-1h", "1 h", "1h ", "1D", "1y", "1mo", "\u0661h", "15m30d", "1h1h"],
 )
 def test_what_is_no_duration_is_refused(text):
     with pytest.raises(InvalidParameter, match="Expected a duration"):

@@ -84,6 +84,7 @@ WRONG = {
     "default mark in public": ({"mark": None, "public": "home"}, "the mark"),
     "source in public": ({"sources": ["public/a.csv"]}, "a source"),
     "sources reach into public": ({"sources": ["**/*.parquet"]}, "a source"),
+    "two sinks on standard output": ({"sinks": sinks("-", "-")}, "one sink on standard output"),
 }
 
 

@@ -154,7 +154,7 @@ def test_canonical_bytes_hold_no_float(plans, name):
     json.loads(plans[name].canonical(), parse_float=refuse, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("name", ["flights", "baskets", "records"])
+@pytest.mark.parametrize("name", ["flights", "baskets", "combed", "records"])
 def test_an_accepted_plan_is_read_as_it_was_written(name):
     stored = (GOLDEN / f"{name}.plan.json").read_bytes()
     plan = Plan.from_bytes(stored)
@@ -350,7 +350,86 @@ EDITS = {
     "every of zero": (lambda d: d["gauges"][0].update(every={"step": 0}), "every"),
     "text as a number": (lambda d: d["clock"].update(start_us="0"), "integer"),
     "a step of zero": (lambda d: d["clock"].update(step_us=0), "step_us"),
+    "a start before the calendar": (lambda d: d["clock"].update(start_us=-(2**61)), "start_us"),
+    "a start behind the calendar": (lambda d: d["clock"].update(start_us=2**61), "start_us"),
+    "no such zone": (lambda d: d["time"].update(timezone="No/Where"), "name of a time zone"),
+    "a zone of an epoch": (
+        lambda d: d["time"].update(format="epoch_s", timezone="UTC"),
+        "iso times alone",
+    ),
+    "a time column of two lines": (lambda d: d["time"].update(column="a\n- b"), "one line"),
+    "a time column of nothing": (lambda d: d["time"].update(column=""), "one line"),
+    "an id of two lines": (
+        lambda d: d.update(unit={"id": "a\nb", "max_contributions": 2, "per": "lifetime"}),
+        "one line",
+    ),
+    "a gauge of two lines": (lambda d: d["gauges"][0].update(name="a\n- b"), "a name of letters"),
+    "a gauge of no name": (lambda d: d["gauges"][0].update(name=""), "a name of letters"),
+    "a by column of a control sign": (
+        lambda d: d["gauges"][0]["by"][0].__setitem__(0, "\0"),
+        "one line",
+    ),
+    "a by column of releases": (
+        lambda d: d["gauges"][0]["by"][0].__setitem__(0, "value"),
+        "no release has",
+    ),
+    "a value of two lines": (
+        lambda d: d["gauges"][0]["by"][0][1].__setitem__(0, "UA\n\n**Nothing is protected**"),
+        "one line",
+    ),
+    "a rest of two lines": (lambda d: d["gauges"][0].update(other="a\nb"), "one line"),
+    "a predicate of two lines": (
+        lambda d: d["gauges"][0].update(where="(\"x\" = 'a\nb')"),
+        "one line",
+    ),
+    "a mechanism's own cells": (
+        lambda d: d["gauges"][0]["mechanism"].update(
+            cells=[str(i) for i in range(d["gauges"][0]["mechanism"]["neighbors"]["cells"])]
+        ),
+        "those of the gauge",
+    ),
+    "a grain beyond doubles": (
+        lambda d: d["gauges"][0].update(round_to=f"{10**400}/1"),
+        "fraction",
+    ),
 }
+
+
+def first_of(kind):
+    """Change the first decay of a kind, in the gauge and in its mechanism."""
+
+    def change(data, **fields):
+        for gauge in data["gauges"]:
+            for views in (gauge["views"], gauge["mechanism"]["views"]):
+                for _, decay in views:
+                    if decay["is"] == kind:
+                        decay.update(fields)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("Exponential", {"factor": f"{10**400}/1"}),
+        ("Polynomial", {"c": f"{10**400}/1"}),
+        ("Window", {"steps": 10**400}),
+    ],
+)
+def test_numbers_beyond_doubles_are_refused(plans, kind, fields):
+    with pytest.raises(InvalidParameter):
+        Plan.from_bytes(edited(plans["baskets"], lambda d: first_of(kind)(d, **fields)))
+
+
+def test_noise_of_two_kinds_is_refused_when_a_plan_is_read(planned):
+    text = SMALL.replace("epsilon: 1,", "epsilon: 5,")
+    short = planned(text.replace("{departures: count}", "{a: {count: , views: [step]}}"))
+    long = planned(text.replace("{departures: count}", "{b: {count: , views: [running]}}"))
+    assert {PureCost, GaussianCost} == {type(p.gauges[0].mechanism.cost) for p in (short, long)}
+    data = json.loads(long.canonical())
+    data["gauges"] += json.loads(short.canonical())["gauges"]
+    with pytest.raises((InvalidParameter, BudgetExceeded), match="one kind of noise"):
+        Plan.from_bytes(canonical_bytes(data))
 
 
 @pytest.mark.parametrize(("edit", "message"), EDITS.values(), ids=EDITS)

@@ -19,7 +19,6 @@ from tidegauge.privacy.conversion import (
     epsilon_from_mu,
     epsilon_from_rho,
     gaussian_delta,
-    k_event_table,
     mu_from_epsilon_delta,
     mu_from_pure,
     mu_from_rho,
@@ -32,6 +31,7 @@ from tidegauge.privacy.conversion import (
 )
 from tidegauge.privacy.curve import log_gaussian_delta
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
+from tidegauge.privacy.k_events import k_event_table
 from tidegauge.privacy.rounding import ceil_decimal, sqrt_down, sqrt_up
 
 EPSILONS = [1e-6, 1e-3, 0.1, 1, 10, 100]

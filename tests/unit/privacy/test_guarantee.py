@@ -69,13 +69,13 @@ def test_no_guarantee_and_two_guarantees_are_refused(asked):
         guarantee_of(**asked)
 
 
-FACT = "any one event having been in the stream"
+QUESTION = "whether one event was in the data"
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 0.6931472, 1, 3, 20])
 def test_the_factors_in_words_are_never_below_the_truth(epsilon):
-    odds = PureDP(epsilon).in_words(FACT).split("factor of ")[1].rstrip(".")
-    times = ApproxDP(epsilon, 1e-9).in_words(FACT).split("more than ")[1].split(" times")[0]
+    odds = PureDP(epsilon).in_words(QUESTION).split("factor of ")[1].rstrip(".")
+    times = ApproxDP(epsilon, 1e-9).in_words(QUESTION).split("more than ")[1].split(" times")[0]
     assert odds == times
     assert math.exp(epsilon) <= float(odds) <= math.exp(epsilon) * 1.01
 
@@ -100,28 +100,30 @@ def is_true_of_gaussian(words, mu):
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-9), (0.1, 1e-6), (3, 1e-5), (0.5, 0.01)])
 def test_the_sentence_on_likelihoods_is_true_of_all_the_gaussian_noise_it_allows(epsilon, delta):
     mu = float(mu_from_epsilon_delta(epsilon, delta))
-    words = ApproxDP(epsilon, delta).in_words(FACT)
+    words = ApproxDP(epsilon, delta).in_words(QUESTION)
     assert is_true_of_gaussian(words, mu)
     assert not is_true_of_gaussian(words, 1.05 * mu)  # and says no more than that
 
 
 def test_delta_as_the_probability_that_odds_change_further_is_found_false():
-    false = f"change the odds of {FACT} by at most a factor of 2.72, except with probability at "
+    false = (
+        f"change the odds on {QUESTION} by at most a factor of 2.72, except with probability at "
+    )
     false += "most 1e-9."
     assert not is_true_of_gaussian(false, float(mu_from_epsilon_delta(1, 1e-9)))
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.5, 1, 3])
 def test_the_test_in_words_is_the_exact_trade_off(mu):
-    found = float(GaussianDP(mu).in_words(FACT).split("at most ")[1].split(" %")[0])
+    found = float(GaussianDP(mu).in_words(QUESTION).split("at most ")[1].split(" %")[0])
     exact = 100 * (1 - NormalDist().cdf(NormalDist().inv_cdf(0.95) - mu))
     assert exact <= found + 1e-9
     assert found <= exact * 1.01
 
 
-def test_words_speak_of_the_fact_that_they_are_given():
+def test_words_speak_of_the_question_that_they_are_given():
     for guarantee in (PureDP(1), ZCDP(1), GaussianDP(1), ApproxDP(1, 1e-9)):
-        assert "the cat being at home" in guarantee.in_words("the cat being at home")
+        assert "whether the cat is at home" in guarantee.in_words("whether the cat is at home")
 
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), 2 / 3, 1e-12, 123456.7, 9.999999, 0.9999, 1e300])
@@ -132,4 +134,4 @@ def test_numbers_for_reading_are_rounded_up(value):
 def test_short_numbers_are_shown_as_they_are_and_huge_odds_as_powers():
     assert rounded_up(Fraction(123456, 10**6)) == "0.123456"
     assert rounded_up(1000) == "1000"
-    assert "a factor of e^50." in PureDP(50).in_words(FACT)
+    assert "a factor of e^50." in PureDP(50).in_words(QUESTION)

@@ -3,16 +3,19 @@ from fractions import Fraction
 
 import pytest
 
-from tidegauge.privacy.conversion import k_event_table, mu_from_epsilon_delta, odds_exceeded
+from tidegauge.privacy.conversion import mu_from_epsilon_delta, odds_exceeded
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
+from tidegauge.privacy.k_events import k_event_table
+from tidegauge.privacy.protected import Protected
 from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation
 
 ADD, REPLACE = NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE
+ONE_OF = "one of its pairs: any smaller delta has a larger epsilon"
 NUMBERS = {
     PureDP: "epsilon = 1.",
-    ZCDP: "rho = 0.5 (zCDP); (epsilon, delta) = (6.48, 1e-9).",
-    GaussianDP: "mu = 1 (Gaussian DP); (epsilon, delta) = (6.18, 1e-9).",
+    ZCDP: f"rho = 0.5 (zCDP); (epsilon, delta) = (6.48, 1e-9), {ONE_OF}.",
+    GaussianDP: f"mu = 1 (Gaussian DP); (epsilon, delta) = (6.18, 1e-9), {ONE_OF}.",
     ApproxDP: "(epsilon, delta) = (1, 1e-9).",
 }
 DECLARED = {"cells": "UA, B6, other", "step": "1 hour", "max_per_step": 1 << 20}
@@ -20,7 +23,9 @@ GAUGES = {"departures": "rounded Gaussian noise, mu = 0.182."}
 
 
 def text_of(guarantee, unit=Event(), relation=ADD, **more):  # noqa: B008 - frozen
-    return privacy_statement(guarantee, unit, relation, gauges=GAUGES, declared=DECLARED, **more)
+    return privacy_statement(
+        guarantee, Protected(unit, relation), gauges=GAUGES, declared=DECLARED, **more
+    )
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1), ZCDP(0.5), GaussianDP(1), ApproxDP(1, 1e-9)])
@@ -34,18 +39,19 @@ def test_every_statement_says_who_how_far_what_was_declared_and_what_is_left_ope
     assert f"In numbers: {NUMBERS[type(guarantee)]}" in text
     for name, value in DECLARED.items():
         assert f"* {name}: {value}" in text.split("Declared, not protected")[1]
-    not_covered = text.split("## Not covered")[1]
-    assert "Any other store, gauge or plan over the same data" in not_covered
+    not_covered = text.split("## Not covered")[1].split("\n## ")[0]
+    assert "Any other gauge, store or plan over the same data" in not_covered
     assert ("changes or moves" in text or "change or move" in text) == (relation is ADD)
     assert ("at which step" in not_covered) == (relation is REPLACE)  # one of the two, never both
-    assert ("took place at all" in not_covered) == (relation is REPLACE)
+    subject = "an id was in the data" if isinstance(unit, Contributions) else "an event took place"
+    assert (f"Whether {subject} at all" in not_covered) == (relation is REPLACE)
     if isinstance(unit, Contributions):
         assert f"at most {unit.max_events} events over the whole life" in text
         assert ("steps apart" in text) == (unit.min_separation > 0)
 
 
 def table_of(text):
-    rows = re.findall(r"^\| ([\dx ]+) \| (\S+) \| (\S+) \|$", text, flags=re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| (\S+) \| (\S+) \|$", text, flags=re.MULTILINE)
     return [(events, Fraction(epsilon), Fraction(delta)) for events, epsilon, delta in rows]
 
 
@@ -63,7 +69,10 @@ def test_an_epsilon_delta_statement_shows_its_mu_and_epsilon_again():
     spent = GaussianDP(mu_from_epsilon_delta(1, 1e-9))
     text = text_of(ApproxDP(1, 1e-9), spent=spent)
     assert "In numbers: (epsilon, delta) = (1, 1e-9); spent: mu = 0.182 (Gaussian DP)." in text
-    assert "more than 2.72 times as likely, plus 1e-9, by any one event having been" in text
+    assert (
+        "whether one event was in the data makes no result more than 2.72 times as likely, plus "
+        "1e-9, one way or the other."
+    ) in text
     assert "single draw" in text
 
 
@@ -85,10 +94,10 @@ def test_a_pure_spend_under_a_delta_says_that_delta_is_unused():
 
 def test_declared_values_are_written_plainly_and_none_is_left_out():
     text = privacy_statement(
-        PureDP(1), Event(), ADD, gauges=GAUGES,
+        PureDP(1), Protected(Event(), ADD), gauges=GAUGES,
         declared={"cells": ["UA", "B6"], "end": None, "low": 0, "max_change": (-1, 2)},
     )  # fmt: skip
-    declared = text.split("Declared, not protected")[1].split("## Not covered")[0]
+    declared = text.split("Declared, not protected")[1]
     assert ["* cells: UA, B6", "* low: 0", "* max_change: -1, 2"] == re.findall(
         r"^\* .*$", declared, flags=re.MULTILINE
     )
@@ -96,7 +105,8 @@ def test_declared_values_are_written_plainly_and_none_is_left_out():
 
 def test_one_gauge_is_spoken_of_as_one():
     assert "published from this gauge: every" in text_of(PureDP(1))
-    both = privacy_statement(PureDP(1), Event(), ADD, gauges={"a": "b.", "c": "d."}, declared={})
+    protected, gauges = Protected(Event(), ADD), {"a": "b.", "c": "d."}
+    both = privacy_statement(PureDP(1), protected, gauges=gauges, declared={})
     assert "published from these gauges, together: every" in both
 
 
@@ -104,7 +114,7 @@ def test_a_separation_of_one_step_is_said_without_a_number():
     assert "20 events over the whole life of the stream, no two in one step:" in text_of(
         PureDP(1), Contributions(20, 1)
     )
-    assert "an id with at most 1 event over" in text_of(PureDP(1), Contributions(1))
+    assert "one id, with at most 1 event over" in text_of(PureDP(1), Contributions(1))
 
 
 def test_a_pure_statement_has_no_delta():
@@ -113,5 +123,8 @@ def test_a_pure_statement_has_no_delta():
     assert table_of(text) == [("2", 2, 0), ("5", 5, 0), ("10", 10, 0), ("20", 20, 0), ("50", 50, 0)]
 
 
-def test_an_id_with_contributions_is_told_about_multiples_of_its_bound():
-    assert "| 2 x 20 | 2 | 0 |" in text_of(PureDP(1), Contributions(20))
+def test_an_id_beyond_its_bound_counts_as_several_in_a_gauge_that_trusts_its_caller():
+    text = text_of(PureDP(1), Contributions(20))
+    assert "| ids | epsilon | delta |" in text
+    assert "An id with more than 20 events: it counts as several ids." in text
+    assert "only the first" not in text

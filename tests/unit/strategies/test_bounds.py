@@ -324,7 +324,7 @@ def test_no_release_of_every_nth_step_has_less_noise(decay, every):
         column = weights[first::every]
         matrix = toeplitz(column, np.r_[column[0], np.zeros(len(column) - 1)])
         best = max(best, np.linalg.svd(matrix, compute_uv=False).sum() / len(column))
-    bound = lower_bound(decay, steps, every)
+    bound = lower_bound(decay, steps, every=every)
     assert bound <= best * 1.04  # an endless stream has a little more than 120 readings
     assert bound <= lower_bound(decay, steps) * (1 + 1e-9)
 

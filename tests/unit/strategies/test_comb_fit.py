@@ -111,9 +111,10 @@ def test_a_comb_at_the_shortest_window_pays(views, horizon):
         ([Window(24)], 20, 2048),
         ([*MIXED, Step()], 8760, 2048),
         ([Window(24), Custom(range(1, 100))], None, 2048),
+        ([Window(24 + k) for k in range(13)], None, 2048),
     ],
 )
-def test_no_comb_where_it_does_not_pay_or_does_not_fit(views, horizon, longest):
+def test_no_comb_where_it_does_not_pay_or_is_not_tried(views, horizon, longest):
     assert fit(views, horizon, longest_lag=longest).comb is None
 
 

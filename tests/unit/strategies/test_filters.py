@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidInput
-from tidegauge.strategies.decay import Running, Window
+from tidegauge.strategies.decay import Difference, Running, Window
 from tidegauge.strategies.identity import Identity
 
 
@@ -29,6 +29,20 @@ def test_a_growing_ring_forgets_what_leaves_the_window(length):
     assert total.tolist() == out[1, :, 0].tolist()
     assert (total - before).tolist() == out[0, :, 0].tolist()
     assert len(state["0.ring"]) <= length
+
+
+@pytest.mark.parametrize("lag", [1, 255, 256, 257, 1000])
+def test_a_change_remembers_as_far_back_as_its_lag_and_no_further(lag):
+    strategy, views = Identity(0), [Difference(Window(300), lag), Window(300)]
+    v = np.random.Generator(np.random.PCG64(6)).integers(-100, 100, (2600, 1))
+    state, out = strategy.init_decoder(views, 1), np.empty((2, 2600, 1))
+    for first in range(0, 2600, 130):
+        block = slice(first, first + 130)
+        strategy.decode(state, views, v[block], first, part := np.empty((2, 130, 1)))
+        out[:, block] = part
+    before = np.concatenate([np.zeros(lag), out[1, :, 0]])[:2600]
+    assert (out[1, :, 0] - before).tolist() == out[0, :, 0].tolist()
+    assert len(state["0.past"]) <= lag
 
 
 def test_a_window_forgets_its_rounding_errors():

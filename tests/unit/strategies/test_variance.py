@@ -18,7 +18,15 @@ from tidegauge.strategies.blt.variance import (
     variance_gain,
     variance_limit,
 )
-from tidegauge.strategies.decay import Custom, Exponential, Polynomial, Running, Step, Window
+from tidegauge.strategies.decay import (
+    Custom,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 
 
 def buffers(poles, ends):
@@ -325,3 +333,26 @@ def test_with_a_comb_they_are_those_of_the_impulse_response_with_echoes(name, co
         if not isinstance(view, Running):
             late = variance_gain(gaps, weights, view, np.array([1 << 45]), comb)[0]
             assert late == pytest.approx(variance_limit(gaps, weights, view, comb), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        Difference(Window(1000), 700),
+        Difference(Window(700), 1000),
+        Difference(Window(1000), 1000),
+        Difference(Exponential(half_life=1e6), 1),
+        Difference(Exponential(half_life=50), 2000),
+        Difference(Polynomial(0.5), 24),
+        Difference(Step(), 900),
+        Difference(Custom((1.0, -2.0, 0.5)), 2),
+    ],
+    ids=lambda view: view.name,
+)
+def test_the_noise_of_a_change_loses_no_digits(view):
+    steps, (gaps, weights) = 5000, PLAIN
+    inverse = impulse_of_inverse(gaps, weights, steps)
+    b = np.convolve(view.weights(steps), inverse)[:steps]
+    gain = variance_gain(gaps, weights, view, np.arange(1, steps + 1))
+    np.testing.assert_allclose(gain, np.cumsum(b**2), rtol=1e-7)
+    assert variance_limit(gaps, weights, view) >= gain[-1] * (1 - 1e-12)

@@ -10,6 +10,7 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.papers.system import System, plan_of
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.strategies.decay import Exponential
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.named import by_name
 
 __all__ = ["ExponentialSum"]
@@ -49,7 +50,7 @@ class ExponentialSum(System):
         3.352652
 
     References:
-        Bolot et al. 2013, section 4.2, Algorithm 3 and Theorem 5, as corrected in
+        Bolot et al. 2013, section 4.1, Algorithm 3 and Theorem 5, as corrected in
         ``docs/errata.md``.
     """
 
@@ -67,14 +68,16 @@ class ExponentialSum(System):
                 f"Expected as_printed to be True or False, got {shown(as_printed)}. It chooses the "
                 "paper's lambda in place of the sensitivity. Leave it out."
             )
-        strategy = by_name("ExponentialSum", {"as_printed": int(as_printed)} if as_printed else {})
+        decay = Exponential(factor=alpha)
+        if as_printed:
+            DecayedTree.of(decay, 20, printed=True)  # refuses a lambda below the sensitivity
         self._start(
             plan_of(
-                Exponential(factor=alpha),
+                decay,
                 epsilon=epsilon,
                 guarantee=guarantee,
                 cells=cells,
-                strategy=strategy,
+                strategy=by_name("ExponentialSumAsPrinted" if as_printed else "ExponentialSum"),
             )
         )
 

@@ -47,7 +47,7 @@ class RandomizedResponse(System):
         ((3,), 0.9207)
 
     References:
-        Bolot et al. 2013, section 4.2 (the baseline), as corrected in ``docs/errata.md``; Warner
+        Bolot et al. 2013, section 1 (the baseline), as corrected in ``docs/errata.md``; Warner
         1965.
     """
 
@@ -67,7 +67,7 @@ class RandomizedResponse(System):
     @property
     def source(self) -> str:
         """Where it stands in the paper."""
-        return "Bolot et al. 2013, section 4.2, the baseline"
+        return "Bolot et al. 2013, section 1, the baseline"
 
     def error_at(self, gamma: float, step: int) -> float:
         """Return what the noise at a step exceeds with probability at most ``gamma``.

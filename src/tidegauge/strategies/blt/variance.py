@@ -147,7 +147,7 @@ def _sums(
     return np.asarray(total)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def _products(
     gaps: tuple[int, ...], weights: tuple[int, ...], decay: Decay, lag: int, comb: Teeth | None
 ) -> tuple[tuple[float, Products], ...]:

@@ -52,7 +52,7 @@ def printed_sensitivity(alpha: float | Fraction) -> Fraction:
         6.54585836
 
     References:
-        Bolot, Fawaz, Muthukrishnan, Nikolov and Taft 2013, section 4.2.
+        Bolot, Fawaz, Muthukrishnan, Nikolov and Taft 2013, section 4.1.
     """
     a = float(alpha)
     bound = (math.log(2 * a / (1 - a)) + 0.5 + math.log(2)) / (a * math.log(2))

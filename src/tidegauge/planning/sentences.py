@@ -1,0 +1,204 @@
+"""What a statement says of a plan, sentence by sentence: each is true of the plan it is for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tidegauge.planning.durations import instant_text, written
+from tidegauge.planning.plan import Plan, PlannedGauge
+from tidegauge.planning.promise import protected_of
+from tidegauge.planning.words import budget_share, gauge_in_words, length_in_words, view_in_words
+from tidegauge.privacy.costs import GaussianCost
+from tidegauge.privacy.guarantee import rounded_up
+from tidegauge.strategies.decay import Decay
+
+__all__ = ["at_rest", "declared", "duties", "left_out", "measured", "not_covered"]
+
+_FEW = 12
+
+
+def not_covered(plan: Plan) -> tuple[str, ...]:
+    """Return what the promise leaves open."""
+    return (
+        *protected_of(plan).gaps(),
+        "Another plan over the same data, or another store of this one: its cost comes on top.",
+        "What anybody publishes from the exact data by another way.",
+        "What the time, memory and power of the machine tell those who can measure them.",
+    )
+
+
+def duties(plan: Plan, releases: int = 1) -> tuple[str, ...]:
+    """Return what the operator has to see to, for the promise rests on it."""
+    found = [
+        "Nobody else reads the sources, the store, its backups, logs, or counts of rows.",
+        "What is declared below was chosen without looking at the data.",
+        "The plan is run once: a further release of the same data spends everything again."
+        if releases == 1
+        else f"The plan was released {releases} times; a further release spends as much again.",
+    ]
+    if plan.unit is None:
+        found.append("Each event is delivered once: a row that stands twice counts twice.")
+    else:
+        found.append(f"Column {plan.unit.column} has one id for each one who is to be protected.")
+    if plan.multiline:
+        found.append(
+            "Every CSV source has balanced quotes: rows are split at newlines outside quotes, and "
+            "a row with an open quote can swallow the rows that follow it."
+        )
+    return tuple(found)
+
+
+def declared(plan: Plan) -> dict[str, str]:
+    """Return every public constant that the promise rests on, in words; nothing protects them."""
+    clock, time, unit = plan.clock, plan.time, plan.unit
+    found = {}
+    if clock.step_us is None:
+        found["step"] = "each record; their number is public"
+        found["end"] = "none" if clock.end is None else f"{clock.end:,} records"
+    else:
+        found["step"] = written(clock.step_us)
+        found["start"] = instant_text(clock.start_us)
+        end = clock.end
+        found["end"] = (
+            "none"
+            if end is None
+            else f"{instant_text(clock.start_us + end * clock.step_us)} ({end:,} steps)"
+        )
+    if plan.multiline:
+        found["csv"] = "newlines within quotes belong to a field"
+    if time is not None:
+        zone = "" if time.timezone is None else f", {time.timezone} where a stamp has no zone"
+        found["event time"] = f"column {time.column} ({time.format}{zone})"
+    if unit is not None:
+        during = protected_of(plan).period
+        which = f"in each of {during}" if during else "over the whole life of the store"
+        found["id"] = f"column {unit.column}, at most {unit.max_contributions:,} events {which}"
+    for gauge in plan.gauges:
+        found |= _declared_of(gauge)
+    horizon = plan.gauges[0].mechanism.horizon
+    found["horizon"] = "unknown" if horizon is None else f"{horizon:,} steps"
+    return found
+
+
+def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
+    name, grain = gauge.name, gauge.round_to
+    found = {}
+    if gauge.kind == "sum":
+        found[f"{name}, bounds"] = (
+            f"[{_number(gauge.low * grain)}, {_number(gauge.high * grain)}] in multiples of "
+            f"{_number(grain)}"
+        )
+    if gauge.where is not None:
+        found[f"{name}, where"] = _code(gauge.where)
+    for column, values in gauge.by:
+        shown = ", ".join(_code(value) for value in values[:_FEW])
+        more = f" and {len(values) - _FEW:,} more (plan.json)" if len(values) > _FEW else ""
+        found[f"{name}, values of {column}"] = shown + more
+    if gauge.by:
+        found[f"{name}, other"] = "dropped" if gauge.other is None else _code(gauge.other)
+    limit = "largest total of a cell and step"
+    if gauge.mechanism.neighbors.lasting:
+        limit = "most different values in a cell"
+    found[f"{name}, {limit}"] = _number(gauge.mechanism.max_per_step * grain)
+    return found
+
+
+def _number(value: Fraction) -> str:
+    value = Fraction(value)
+    return f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):,.12g}"
+
+
+def _code(text: str) -> str:
+    """Text of the config as it may stand in Markdown."""
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{text}{fence}"
+
+
+def measured(plan: Plan, gauge: PlannedGauge) -> str:
+    """Return in one sentence what a gauge measures, with which noise, at what cost."""
+    mechanism, cost = gauge.mechanism, gauge.mechanism.cost
+    what = "number of rows" if gauge.kind == "count" else gauge_in_words(gauge)
+    where = "" if gauge.where is None else f" where {_code(gauge.where)}"
+    by = f" by {' and '.join(column for column, _ in gauge.by)}" if gauge.by else ""
+    spends = f"mu^2 = {rounded_up(cost.mu_squared)}" if isinstance(cost, GaussianCost) else (
+        f"epsilon = {rounded_up(cost.epsilon)}"
+    )  # fmt: skip
+    scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
+    views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
+    totals = "; and of each of them the sum of all cells, as the cell *" if gauge.totals else ""
+    number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
+    return (
+        f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
+        f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
+        f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
+        f"Published: {views}{totals}."
+    )
+
+
+def _published(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> str:
+    """A view's name and what it is."""
+    every, step_us = gauge.every_of(name), plan.clock.step_us
+    aligned = f", every {length_in_words(every, step_us)}" if every > 1 else ""
+    return f"{name} ({view_in_words(decay, step_us)}{aligned})"
+
+
+def left_out(plan: Plan) -> tuple[str, ...]:
+    """Return which rows count nowhere and which values are cut, so that numbers may be off."""
+    rows = ["rows that cannot be read"]
+    if plan.time is not None:
+        zone = " (or whose stamp has no zone)" if plan.time.timezone is None else ""
+        if plan.time.format != "iso":
+            zone = ""
+        rows.append(f"rows without a stamp in {plan.time.column}{zone}")
+        rows.append("rows outside the steps, or of a step that was published before they came")
+    if plan.unit is not None:
+        rows.append(
+            f"rows without an id in {plan.unit.column}, or with one spelled as a float (1.0); ids "
+            "are compared as text, byte for byte"
+        )
+        rows.append("rows beyond the bound of their id")
+    if any(gauge.by and gauge.other is None for gauge in plan.gauges):
+        rows.append("rows whose value is not among the declared ones, where other is dropped")
+    sums = [gauge for gauge in plan.gauges if gauge.kind == "sum"]
+    counted = [gauge for gauge in plan.gauges if gauge.kind == "count_distinct"]
+    cut = ["A cell's total of one step that is larger than declared counts as the largest."]
+    if sums:
+        rows.append("rows without a number in a column that is summed")
+        cut.insert(0, "A value outside the bounds of its sum counts as the nearest bound.")
+    if counted:
+        rows.append("rows without a value in a column whose different values are counted")
+        cut.append("Values are different if their texts are, byte for byte.")
+    return (
+        f"These count nowhere: {'; '.join(rows)}.",
+        *cut,
+        "So the numbers may differ from the truth by more than noise. The intervals cover the "
+        "noise alone.",
+    )
+
+
+def at_rest(plan: Plan) -> tuple[str, ...]:
+    """Return what is kept where, and how the noise is made."""
+    ids = ""
+    if plan.unit is not None:
+        ids = ", and how often each id was counted, under keyed hashes of the ids"
+    if any(gauge.kind == "count_distinct" for gauge in plan.gauges):
+        ids += (
+            ", and keyed hashes of the values that later counts need, with their cells and when "
+            "they were seen last"
+        )
+    kept = (
+        "They are kept as long as the store, for there is no end."
+        if plan.clock.end is None
+        else "They are erased when the last step is measured."
+    )
+    return (
+        "Noise comes from AES-256 under keys of the operating system, erased after use: the "
+        "promise holds against readers who cannot break AES.",
+        f"The store holds exact totals of the past, as far as later steps need them{ids}. {kept} "
+        "Only its owner may read it (mode 0600).",
+        "Exact counts of rows that were left out and of totals that were cut stay in the store. "
+        "They carry no noise and are the operator's alone.",
+        "The public folder holds noisy numbers, the plan, this statement and the account of what "
+        "was spent (ledger.json). What was published cannot be recalled, and need not be: the "
+        "promise holds whatever becomes of it.",
+    )

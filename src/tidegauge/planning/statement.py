@@ -1,0 +1,194 @@
+"""The statement that is published and signed: PRIVACY.md, and privacy.json for programs.
+
+Pure functions of a plan and of its releases, so that anybody who has ``plan.json`` can write them
+again, and an officer can read them before any data is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tidegauge.planning.plan import Plan
+from tidegauge.planning.promise import guarantee_of_all, odds, protected_of
+from tidegauge.planning.sentences import at_rest, declared, duties, left_out, measured, not_covered
+from tidegauge.planning.words import delta_of, epsilon_of, k_events
+from tidegauge.privacy.conversion import mu_from_pure
+from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP, rounded_up
+from tidegauge.privacy.statement import bullets, exactly, more_units, named, numbers
+
+__all__ = ["Further", "first_page", "privacy_data", "privacy_text"]
+
+_DETAILS = "# Details"
+
+
+@dataclass(frozen=True)
+class Further:
+    """A release of the same plan that was accepted after the first one.
+
+    Attributes:
+        day: When, as ``2013-01-31``.
+        step: The first step that it measured anew, counted from 1.
+    """
+
+    day: str
+    step: int
+
+
+def privacy_text(plan: Plan, further: Sequence[Further] = ()) -> str:
+    """Return PRIVACY.md: a page that a privacy officer can sign, then the details.
+
+    Args:
+        plan: The accepted plan.
+        further: Every release after the first; with one, all sentences are about all together.
+    """
+    return "\n\n".join([*_page(plan, further), _DETAILS, *_details(plan, further)]) + "\n"
+
+
+def first_page(text: str) -> str:
+    """Return the part of a PRIVACY.md that is signed."""
+    return text.split(f"\n{_DETAILS}\n")[0]
+
+
+def _page(plan: Plan, further: Sequence[Further]) -> list[str]:
+    """The first page: who, how well, what not, on what it rests, and where to sign."""
+    about, protected = dict(plan.about), protected_of(plan)
+    releases = 1 + len(further)
+    title = f"# Privacy of {about.pop('title', 'this publication')}"
+    lines = [title]
+    if further:
+        lines = [f"{title}: ERRATUM, {releases} releases", bullets(_errata(further))]
+    if about:
+        lines.append(bullets(f"{name}: {text}" for name, text in about.items()))
+    lines += [
+        "## What is promised",
+        protected.sentences(),
+        odds(plan, releases),
+        _numbers(plan, releases),
+        f"This covers everything that {'is ever' if releases == 1 else 'was or will be'} published "
+        f"{_source(plan, releases)}: every view, every step, and views that are thought of later.",
+        "## What is not",
+        bullets(not_covered(plan)),
+        "## What the operator sees to",
+        bullets(duties(plan, releases)),
+        "## Approval",
+        f"Plan: `{plan.sha256}` (of plan.json)",
+        "Name, date, signature: ________________________________________",
+    ]
+    return lines
+
+
+def _source(plan: Plan, releases: int) -> str:
+    """What everything is published from."""
+    gauges = "this gauge" if len(plan.gauges) == 1 else "these gauges, together,"
+    if releases == 1:
+        return f"from {gauges} under this plan"
+    return f"by the {releases} releases of this plan"
+
+
+def _numbers(plan: Plan, releases: int) -> str:
+    spent = plan.ledger.total(releases)
+    delta = delta_of(plan) or Fraction(1, 10**9)
+    text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta)}."
+    if releases > 1:
+        text += f" Promised was {named(plan.guarantee)}."
+    return text
+
+
+def _errata(further: Sequence[Further]) -> list[str]:
+    """What became untrue of the first statement, and what this one is of."""
+    if not further:
+        return []
+    releases = 1 + len(further)
+    return [
+        *(
+            f"{one.day}: a further release was accepted, from step {one.step:,} on."
+            for one in further
+        ),
+        f"What was promised holds for each release by itself. All that follows is of all "
+        f"{releases} together.",
+    ]
+
+
+def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
+    """What stands behind the page."""
+    releases, protected = 1 + len(further), protected_of(plan)
+    spent = plan.ledger.total(releases)
+    assert spent is not None
+    return [
+        "## The promise, as defined",
+        *exactly(guarantee_of_all(plan, releases), spent, protected.question),
+        f"## Several {protected.units}",
+        more_units(spent, protected, delta_of(plan) or Fraction(1, 10**9)),
+        "## Gauges",
+        bullets(f"**{gauge.name}**: {measured(plan, gauge)}" for gauge in plan.gauges),
+        "## Declared, not protected",
+        "These constants are public. They were declared before any data was read, and nothing "
+        "hides them.",
+        bullets(f"{name}: {text}" for name, text in declared(plan).items()),
+        "## Left out and cut",
+        bullets(left_out(plan)),
+        "## Noise and storage",
+        bullets(at_rest(plan)),
+        *(() if further else ("## Errata", bullets(["None so far."]))),
+    ]
+
+
+def privacy_data(plan: Plan, further: Sequence[Further] = ()) -> dict[str, Any]:
+    """Return privacy.json: what PRIVACY.md says, for programs.
+
+    Args:
+        plan: The accepted plan.
+        further: Every release after the first; with one, all numbers are of all together.
+    """
+    unit, releases = plan.unit, 1 + len(further)
+    return {
+        "tidegauge_privacy": 1,
+        "plan": plan.sha256,
+        "fingerprint": plan.fingerprint,
+        "about": dict(plan.about),
+        "unit": "event"
+        if unit is None
+        else {"id": unit.column, "max_contributions": unit.max_contributions, "per": unit.per},
+        "neighboring_relation": plan.relation.value,
+        "protected": protected_of(plan).sentences(),
+        "releases": releases,
+        "guarantee": _guarantee(plan, releases),
+        "odds": odds(plan, releases),
+        "k_events": [
+            {
+                "events": row.events,
+                "epsilon": rounded_up(row.epsilon, 6),
+                "delta": rounded_up(row.delta, 6) if row.delta else "0",
+            }
+            for row in k_events(plan, releases)
+        ],
+        "gauges": {gauge.name: measured(plan, gauge) for gauge in plan.gauges},
+        "declared_not_protected": declared(plan),
+        "not_covered": list(not_covered(plan)),
+        "assumed": list(duties(plan, releases)),
+        "left_out": list(left_out(plan)),
+        "at_rest": list(at_rest(plan)),
+        "errata": _errata(further),
+    }
+
+
+def _guarantee(plan: Plan, releases: int) -> dict[str, str]:
+    """The guarantee as promised, and what all releases spent; decimals as text, rounded up."""
+    promised, spent = plan.guarantee, plan.ledger.total(releases)
+    delta = delta_of(plan)
+    found = {
+        "promised": repr(promised),
+        "spent": repr(spent),
+        "epsilon": rounded_up(epsilon_of(plan, releases), 9),
+        "delta": rounded_up(delta, 9) if delta else "0",
+    }
+    if isinstance(spent, PureDP):
+        found["mu"] = rounded_up(mu_from_pure(spent.epsilon), 9)
+    elif isinstance(spent, GaussianDP):
+        found["mu"] = rounded_up(spent.mu, 9)
+    if isinstance(promised, ApproxDP):
+        found["promised_epsilon"] = rounded_up(promised.epsilon, 9)
+    return found

@@ -198,8 +198,7 @@ class _Work:
             source,
             first,
             last,
-            **self._unit(),
-            seen=_seen(store.states()),
+            **{**self._unit(), **self._seen()},
         )
         meters = self._meters()
         clamped = store.counters().get("clamped", 0)
@@ -257,6 +256,17 @@ class _Work:
         if not key or (bounded and store.step and used is None):
             raise damaged(store.path)
         return {"unit_key": key, "unit_state": used}
+
+    def _seen(self) -> dict[str, Any]:
+        """The values that were counted, and the key of their hashes; else all would be new."""
+        counting = [gauge.name for gauge in self.plan.gauges if gauge.distinct is not None]
+        if not counting:
+            return {}
+        store = self.store
+        key, seen = store.unit_key, _seen(store.states())
+        if not key or (store.step and set(seen) != set(counting)):
+            raise damaged(store.path)
+        return {"unit_key": key, "seen": seen}
 
     def _meters(self) -> dict[str, Meter]:
         """One meter a gauge, each under a key of its own, at the committed step."""

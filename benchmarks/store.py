@@ -34,7 +34,7 @@ VIEWS = (("running", Running()), ("day", Window(24)), ("recent", Exponential(hal
 
 def plan_of(cells=CELLS):
     names = tuple(f"cell {i}" for i in range(cells))
-    asked = {"views": dict(VIEWS), "unit": "event", "cells": names}
+    asked = {"views": dict(VIEWS), "unit": "event", "cells": cells}
     mechanism = design(request_of(**asked, horizon=8760, epsilon=1.0, delta=1e-9))
     gauge = PlannedGauge(
         name="visits", kind="count", column=None, low=0, high=1, round_to=Fraction(1), where=None,

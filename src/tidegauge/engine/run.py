@@ -245,15 +245,12 @@ class _Work:
         self.publisher.publish(start, steps, committed)
 
     def _unit(self) -> dict[str, Any]:
-        """The key of ids and values, and what ids have used up.
-
-        Without either, the bound would begin anew.
-        """
-        store, bounded = self.store, self.plan.unit is not None
-        if not bounded and all(gauge.distinct is None for gauge in self.plan.gauges):
+        """The key of ids and what they have used up: without either, the bound would begin anew."""
+        store = self.store
+        if self.plan.unit is None:
             return {}
         key, used = store.unit_key, store.bounding()
-        if not key or (bounded and store.step and used is None):
+        if not key or (store.step and used is None):
             raise damaged(store.path)
         return {"unit_key": key, "unit_state": used}
 

@@ -1,8 +1,10 @@
 """A public folder is of one store, also where two begin at once; its ledger charges all in it."""
 
+import errno
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +16,7 @@ import stand
 from tidegauge.engine import claim, publisher
 from tidegauge.engine import run as running
 from tidegauge.engine.files import put
-from tidegauge.errors import StoreBehind, StoreMismatch
+from tidegauge.errors import Locked, StoreBehind, StoreMismatch
 
 PLAN = stand.plan_of(end=30)
 ROWS = stand.rows()
@@ -24,6 +26,16 @@ ROWS = stand.rows()
 def place(memory_path, monkeypatch):
     monkeypatch.setattr(running, "_LANES", 40)  # three blocks
     return stand.Place(memory_path)
+
+
+@pytest.fixture
+def unlocked(monkeypatch):
+    """As on a file system without locks."""
+
+    def none(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(claim.fcntl, "flock", none)
 
 
 def other_of(place):
@@ -63,12 +75,12 @@ def overtaken(place, monkeypatch, make):
     return str(caught.value)
 
 
-def test_of_two_stores_that_begin_at_once_one_publishes(place, monkeypatch):
+def test_of_two_stores_that_begin_at_once_one_publishes(place, monkeypatch, unlocked):
     assert "does not know 1 of the 1" in overtaken(place, monkeypatch, claim.put_new)
     check_one_store(place)
 
 
-def test_a_ledger_that_is_looked_for_and_then_written_would_be_caught(place, monkeypatch):
+def test_a_ledger_that_is_looked_for_and_then_written_would_be_caught(place, monkeypatch, unlocked):
     def make(path, data):
         put(path, data)
         return True
@@ -89,13 +101,13 @@ def taken_over(place):
     place.run(PLAN, ROWS, progress=progress)
 
 
-def test_a_store_whose_folder_is_taken_over_publishes_nothing_more(place):
+def test_a_store_whose_folder_is_taken_over_publishes_nothing_more(place, unlocked):
     with pytest.raises(StoreBehind, match="another store publishes into the folder"):
         taken_over(place)
     check_one_store(place)
 
 
-def test_a_ledger_that_is_looked_at_once_would_be_caught(place, monkeypatch):
+def test_a_ledger_that_is_looked_at_once_would_be_caught(place, monkeypatch, unlocked):
     def over(path, data, *, named):
         put(path, data, named=named)
         return True
@@ -105,6 +117,141 @@ def test_a_ledger_that_is_looked_at_once_would_be_caught(place, monkeypatch):
     taken_over(place)
     with pytest.raises(AssertionError):
         check_one_store(place)
+
+
+def test_while_a_run_is_open_no_other_one_touches_its_folder(place, monkeypatch):
+    def meanwhile(done, _):
+        before = place.files()
+        with pytest.raises(Locked, match="another run that publishes into it"):
+            run_other(place, accept_second_release=True)
+        assert before == place.files()
+        seen.append(done)
+
+    seen = []
+    assert 30 == place.run(PLAN, ROWS, progress=meanwhile).last
+    assert [10, 20, 30] == seen
+    with pytest.raises(StoreBehind, match="publish into another folder"):  # it was given back
+        run_other(place)
+
+
+class Killed(BaseException):
+    """Nothing catches it."""
+
+
+def copied(place):
+    """Two copies of a store of no steps: both have the name and the charge that the ledger has."""
+    place.run(PLAN, ROWS, until=datetime(2013, 1, 1, tzinfo=UTC))
+    shutil.copy(place.store, place.root / "other.tidegauge")
+
+
+def other_until_file(place, monkeypatch, files):
+    """Run the other copy until it has put so many files; return the numbers that are public."""
+
+    def counted(path, data, *, named):
+        done = put_new(path, data, named=named)
+        left.pop()
+        if not left:
+            raise Killed
+        return done
+
+    left = [None] * files
+    with monkeypatch.context() as patched:
+        put_new = publisher.put_new
+        patched.setattr(publisher, "put_new", counted)
+        with pytest.raises(Killed):
+            run_other(place)
+    assert files == len(place.numbers())
+    return place.numbers()
+
+
+def behind_a_copy(place, monkeypatch, files):
+    """Go on with a copy that was killed between a commit and its first file.
+
+    Meanwhile the other copy has drawn other noise for that block, and put some of its files.
+    """
+    copied(place)
+    with monkeypatch.context() as patched:
+        patched.setattr(publisher.Publisher, "publish", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            place.run(PLAN, ROWS)
+    before = other_until_file(place, monkeypatch, files)
+    try:
+        place.run(PLAN, ROWS)
+    finally:
+        assert before == place.numbers()  # whatever is public is of one draw
+
+
+def beside_a_copy(place, monkeypatch, files):
+    """Let the other copy put some files after this one's look at the folder."""
+
+    def later(self, store):
+        patched.undo()
+        before.update(other_until_file(place, monkeypatch, files))
+        return resume(self, store)
+
+    copied(place)
+    before = {}
+    resume = publisher.Publisher.resume
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(publisher.Publisher, "resume", later)
+        try:
+            place.run(PLAN, ROWS)
+        finally:
+            assert before == place.numbers()
+
+
+FIRST = range(1, 6)  # files of the first block: a measurement, and four views of it
+
+
+@pytest.mark.parametrize("files", FIRST)
+def test_two_draws_of_a_step_are_never_public_wherever_a_copy_was_killed(place, monkeypatch, files):
+    with pytest.raises(StoreBehind, match="a second release"):
+        behind_a_copy(place, monkeypatch, files)
+
+
+@pytest.mark.parametrize("files", [*FIRST, 6, 11, 15])
+def test_nor_where_no_lock_holds_a_copy_off(place, monkeypatch, unlocked, files):
+    with pytest.raises(StoreBehind, match="a second release"):
+        beside_a_copy(place, monkeypatch, files)
+
+
+def test_a_lock_holds_a_copy_off(place, monkeypatch):
+    with pytest.raises(Locked):
+        beside_a_copy(place, monkeypatch, 1)
+
+
+def test_a_release_that_is_trusted_unread_would_be_caught(place, monkeypatch):
+    def trusted(path, *_):
+        path.stat()
+        return True
+
+    monkeypatch.setattr(publisher, "has_origin", trusted)
+    with pytest.raises(AssertionError):
+        behind_a_copy(place, monkeypatch, 1)
+
+
+def test_a_release_of_other_numbers_is_noticed_and_never_replaced(place):
+    place.run(PLAN, ROWS)
+    before = place.numbers()
+    path = place.public / "releases/flights/day/000000000011.parquet"
+    whole = path.read_bytes()
+    another_view = (place.public / "releases/flights/step/000000000011.parquet").read_bytes()
+    another_block = path.with_name("000000000021.parquet").read_bytes()
+    for other in (
+        another_view,
+        another_block,
+        b"damaged",
+        b"",
+        whole[:-1],
+        b"\xff\xff\xff\x7fPAR1",
+    ):
+        path.write_bytes(other)
+        with pytest.raises(StoreBehind, match=f"Expected at {path}"):
+            place.run(PLAN, ROWS)
+        assert other == path.read_bytes()
+    path.unlink()  # the remedy
+    assert 1 == place.run(PLAN, ROWS).published
+    assert before == place.numbers()
 
 
 def test_a_measurement_with_other_numbers_is_never_replaced(place):

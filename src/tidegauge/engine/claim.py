@@ -2,21 +2,30 @@
 
 Of two stores that begin at once in an empty folder one makes the ledger, for it is made
 exclusively; the other finds it and is refused. Before each block the ledger has to be the one that
-this store wrote. So no block lies in a folder whose ledger does not charge it.
+this store wrote. So no block lies in a folder whose ledger does not charge it. While a run is open
+it holds the folder: what it has looked at stays so, whatever copies of the store there are.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import folder, put, put_new, writing
 from tidegauge.engine.store import Spend
-from tidegauge.errors import BudgetExceeded, InvalidParameter, StoreBehind, StoreMismatch
+from tidegauge.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    Locked,
+    StoreBehind,
+    StoreMismatch,
+)
 from tidegauge.planning.plan import Plan
 
 __all__ = ["Claim"]
@@ -38,6 +47,35 @@ class Claim:
         self._path, self._plan = path, plan
         self._ledger = path / "ledger.json"
         self._ours = b""
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder, which is made if there is none, against every other run.
+
+        The system gives it back when the process ends, however it ends. A file system without such
+        locks gives none; the ledger and the origins of files are compared there as elsewhere.
+
+        Raises:
+            Locked: Another run publishes into it.
+            WriteFailed: It cannot be made or opened.
+        """
+        folder(self._path)
+        with writing(self._path):
+            handle = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Locked(
+                    f"Expected {self._path} to be free, got another run that publishes into it. "
+                    "Two would publish two releases of one step. Wait until it is done, or publish "
+                    "into a folder of its own."
+                ) from None
+            except OSError:
+                pass
+            yield
+        finally:
+            os.close(handle)
 
     def spends(self) -> list[Spend]:
         """Return every release that the folder's ledger charges; none where nothing is published.

@@ -280,6 +280,79 @@ def test_what_is_published_stays_though_a_file_beside_it_is_missing(place, monke
     assert {missing} == {name for name in before if before[name] != after[name]}
 
 
+def begin_after_a_killed_takeover(place, monkeypatch, call):
+    """Kill a takeover before its n-th change of the folder; let a new store begin there.
+
+    Returns whether there were so many. The new store knows nothing of the releases.
+    """
+    place.run(PLAN, ROWS)
+    shutil.rmtree(place.root / "private")
+
+    def counted(change):
+        def changed(*args, **options):
+            left.pop()
+            if not left:
+                monkeypatch.undo()  # nothing is tidied up after a kill, but for what is not linked
+                raise Killed
+            return change(*args, **options)
+
+        return changed
+
+    def watched(self, *args):
+        for name in ("replace", "link", "unlink", "mkdir"):
+            monkeypatch.setattr(os, name, counted(getattr(os, name)))
+        take(self, *args)
+        monkeypatch.undo()
+
+    left, take = [None] * call, claim.Claim.take
+    monkeypatch.setattr(claim.Claim, "take", watched)
+    try:
+        place.run(PLAN, ROWS, accept_second_release=True)
+    except Killed:
+        with pytest.raises((StoreBehind, StoreMismatch)):
+            run_other(place)
+        assert 2 == place.run(PLAN, ROWS).releases  # and the one that was killed goes on
+        return True
+    return False
+
+
+def test_a_killed_takeover_forgets_no_release(memory_path, monkeypatch):
+    calls = 0
+    while begin_after_a_killed_takeover(
+        stand.Place(memory_path / str(calls)), monkeypatch, calls + 1
+    ):
+        calls += 1
+    assert calls > 3
+
+
+def test_a_takeover_between_two_ledgers_would_be_caught(memory_path, monkeypatch):
+    def unlinked(self, before):
+        supersede(self, before)
+        os.unlink(self._ledger)
+
+    supersede = claim.Claim._supersede
+    spends = claim.Claim.spends
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(claim.Claim, "_supersede", unlinked)
+        patched.setattr(
+            claim.Claim, "spends", lambda self: spends(self) if self._ledger.exists() else []
+        )
+        with pytest.raises(pytest.fail.Exception):
+            for call in range(1, 9):
+                begin_after_a_killed_takeover(
+                    stand.Place(memory_path / str(call)), monkeypatch, call
+                )
+
+
+def test_a_folder_that_was_superseded_and_has_no_ledger_is_refused(place):
+    place.run(PLAN, ROWS)
+    (place.public / "superseded").mkdir()
+    for name in ("releases", "measurements", "ledger.json"):
+        (place.public / name).rename(place.public / "superseded" / name)
+    with pytest.raises(StoreMismatch, match="Bring that file back"):
+        run_other(place)
+
+
 def test_releases_without_a_ledger_are_refused(place):
     place.run(PLAN, ROWS)
     (place.public / "ledger.json").unlink()

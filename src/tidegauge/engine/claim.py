@@ -45,7 +45,7 @@ class Claim:
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self._path, self._plan = path, plan
-        self._ledger = path / "ledger.json"
+        self._ledger, self._aside = path / "ledger.json", path / "superseded"
         self._ours = b""
 
     @contextmanager
@@ -78,13 +78,13 @@ class Claim:
             os.close(handle)
 
     def spends(self) -> list[Spend]:
-        """Return every release that the folder's ledger charges; none where nothing is published.
+        """Return every release that the folder's ledger charges; none where nothing was published.
 
         Raises:
             StoreMismatch: It is no ledger, it is another plan's, or numbers lie here without.
         """
         self._refuse_another_plan()
-        if not self._ledger.exists() and not self._latest():
+        if not (self._ledger.exists() or self._aside.exists() or self._latest()):
             return []
         try:
             return spends_in(self._ledger.read_bytes())
@@ -140,7 +140,6 @@ class Claim:
         self._refuse_forgotten(before, spends)
         if 0 < len(before) < len(spends):
             self._supersede(len(before))
-            before = []
         if before:
             put(self._ledger, ledger)
         elif not put_new(self._ledger, ledger):
@@ -159,11 +158,14 @@ class Claim:
         except OSError:
             found = b""
         if found != self._ours:
-            raise StoreBehind(
-                f"Expected {self._ledger} as this run wrote it, got another one: another store "
-                "publishes into the folder, and its ledger does not charge what this one would "
-                "add. Nothing more is published. Publish into a folder of its own."
-            )
+            raise self._taken()
+
+    def _taken(self) -> StoreBehind:
+        return StoreBehind(
+            f"Expected {self._ledger} as this run left it, got another one: another store "
+            "publishes into the folder, and its ledger does not charge what this one would "
+            "add. Nothing more is published. Publish into a folder of its own."
+        )
 
     def _refuse_another_plan(self) -> None:
         """Refuse a folder that holds another plan's numbers."""
@@ -208,15 +210,19 @@ class Claim:
         )
 
     def _supersede(self, before: int) -> None:
-        """Put aside what earlier releases published: it stays as it was, under another name."""
-        aside = folder(self._path / "superseded" / str(before))
+        """Put aside what earlier releases published: it stays as it was, under another name.
+
+        The ledger gets a second name there and keeps its own until the next one takes its place:
+        at no moment is a release charged nowhere.
+        """
+        aside = folder(self._aside / str(before))
         with writing(aside):
             for name in _NUMBERS:
                 if (self._path / name).exists():
                     os.replace(self._path / name, aside / name)
-            # the ledger is the last, and its place aside is taken once: by one store
             kept = aside / self._ledger.name
             if not kept.exists():
                 os.link(self._ledger, kept)
-            if kept.samefile(self._ledger):
-                os.unlink(self._ledger)
+            aside_is_ours = kept.read_bytes() == self._ledger.read_bytes()
+        if not aside_is_ours:
+            raise self._taken()

@@ -17,6 +17,7 @@ from tidegauge.engine import claim, publisher
 from tidegauge.engine import run as running
 from tidegauge.engine.files import put
 from tidegauge.errors import Locked, StoreBehind, StoreMismatch
+from tidegauge.strategies.decay import Window
 
 PLAN = stand.plan_of(end=30)
 ROWS = stand.rows()
@@ -132,6 +133,40 @@ def test_while_a_run_is_open_no_other_one_touches_its_folder(place, monkeypatch)
     assert [10, 20, 30] == seen
     with pytest.raises(StoreBehind, match="publish into another folder"):  # it was given back
         run_other(place)
+
+
+def other_views(views, every=()):
+    gauge = PLAN.gauges[0]
+    mechanism = replace(gauge.mechanism, views=views)
+    return replace(PLAN, gauges=(replace(gauge, views=views, every=every, mechanism=mechanism),))
+
+
+DAILY = (("daily", 24),)
+
+
+@pytest.mark.parametrize(
+    ("views", "every"),
+    [
+        ((*stand.VIEWS[:2], ("day", Window(12)), *stand.VIEWS[3:]), DAILY),
+        (stand.VIEWS, (("daily", 12),)),
+        (stand.VIEWS, ()),
+        (stand.VIEWS, (*DAILY, ("day", 2))),
+    ],
+)
+def test_a_name_is_of_one_view(place, views, every):
+    early = datetime(2013, 1, 1, tzinfo=UTC) + timedelta(hours=25)
+    place.run(PLAN, ROWS, until=early)
+    before = place.files()
+    other = other_views(views, every)
+    assert other.fingerprint == PLAN.fingerprint
+    with pytest.raises(StoreMismatch, match="Give the new one a name of its own"):
+        place.run(other, ROWS)
+    assert before == place.files()
+    without = other_views(tuple(pair for pair in stand.VIEWS if pair[0] not in ("day", "daily")))
+    place.run(without, ROWS, until=early)  # to leave it out for a while does not free its name
+    with pytest.raises(StoreMismatch, match="two views would stand under one name"):
+        place.run(other, ROWS)
+    assert 30 == place.run(PLAN, ROWS).last
 
 
 class Killed(BaseException):

@@ -28,7 +28,7 @@ from tidegauge.errors import (
 )
 from tidegauge.planning.plan import Plan
 
-__all__ = ["Claim"]
+__all__ = ["Claim", "is_block_name"]
 
 _BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _NUMBERS = ("releases", "measurements")
@@ -205,7 +205,7 @@ class Claim:
         found = [*self._path.glob("measurements/*/*"), *self._path.glob("releases/*/*/**/*")]
         names = (path.name for path in found)
         return max(
-            (int(name.removesuffix(".parquet")) for name in names if _BLOCK.fullmatch(name)),
+            (int(name.removesuffix(".parquet")) for name in names if is_block_name(name)),
             default=0,
         )
 
@@ -226,3 +226,8 @@ class Claim:
             aside_is_ours = kept.read_bytes() == self._ledger.read_bytes()
         if not aside_is_ours:
             raise self._taken()
+
+
+def is_block_name(name: str) -> bool:
+    """Return whether a file is named as a block's files are; others are nobody's steps."""
+    return _BLOCK.fullmatch(name) is not None

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.claim import Claim
+from tidegauge.engine.claim import Claim, is_block_name
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
 from tidegauge.engine.origin import has_origin, origin
 from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
-from tidegauge.errors import StoreBehind
+from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
@@ -120,6 +120,32 @@ class Publisher:
             sweep(folder(self._measurements(gauge.name)))
             for view in self._parts(gauge.name):
                 sweep(folder(self._releases(view)))
+
+    def refuse_other_views(self) -> None:
+        """Refuse a view that is published under this name and is another.
+
+        What was published stays as it is, so two views would stand under one name. The files know
+        what they are, also of a view that was left out for a while.
+
+        Raises:
+            StoreMismatch: One is.
+        """
+        import polars as pl
+
+        for view in (part for gauge in self._plan.gauges for part in self._parts(gauge.name)):
+            place = self._releases(view)
+            path = place / max(filter(is_block_name, _names(place)), default="")
+            try:
+                about = pl.read_parquet_metadata(path)
+            except (OSError, pl.exceptions.PolarsError):
+                continue  # a damaged file is noticed where files are compared
+            ours = {"fingerprint": self._plan.fingerprint, "file": self._place(path)}
+            if ours.items() <= about.items() and about.get("view") != view.definition:
+                raise StoreMismatch(
+                    f"Expected view {view.name!r} of {view.gauge.name!r} as {place} has it, which "
+                    f"is {about.get('view')}, got {view.definition}. What is published stays, and "
+                    "two views would stand under one name. Give the new one a name of its own."
+                )
 
     def resume(self, store: Store) -> int:
         """Publish committed blocks of which a file is missing; return how many.
@@ -260,7 +286,7 @@ class Publisher:
 
     def _release_file(self, view: Published, first: int, values: Float64, measurement: str) -> File:
         path = self._releases(view) / block_name(first)
-        about = origin(self._place(path), measurement)
+        about = {**origin(self._place(path), measurement), "view": view.definition}
         return path, partial(self._release, view, first, values, about)
 
     def _release(self, view: Published, first: int, values: Float64, about: dict[str, str]) -> Made:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegauge.mechanisms.stored import plain
 from tidegauge.planning.parts import ALL_CELLS
 from tidegauge.planning.plan import Clock, PlannedGauge
 from tidegauge.strategies.decay import Decay, full_after
@@ -46,6 +48,11 @@ class Published:
     def parts(self) -> tuple[Published, ...]:
         """What is published of the view: itself and, if the plan says so, the sum of all cells."""
         return (self, replace(self, total=True)) if self.gauge.totals else (self,)
+
+    @property
+    def definition(self) -> str:
+        """What the view is, as it stands in the metadata of its files: its decay, and when."""
+        return json.dumps({"decay": plain(self.decay), "every": self.every}, sort_keys=True)
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:

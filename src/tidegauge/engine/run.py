@@ -124,7 +124,8 @@ def run(
 
     Raises:
         Locked: Another process writes the store, or publishes into the folder.
-        StoreMismatch: The store or the public folder belongs to another plan.
+        StoreMismatch: The store or the public folder belongs to another plan, or another view is
+            published under a name.
         StoreBehind: The store is older than what was published, copied or damaged.
         WriteFailed: The disk does not take it; everything stands as it was, and a run resumes.
         KeyboardInterrupt: Ctrl-C or SIGTERM, between two blocks.
@@ -148,6 +149,7 @@ def run(
         version=version("tidegauge"),
         emit=sinks.emit,
     )
+    publisher.refuse_other_views()  # before the store takes the plan
     with (
         Interruptions() as interruptions,
         Store(

@@ -156,6 +156,40 @@ def test_a_sink_in_a_file_holds_what_was_published(shop):
     assert pl.read_csv(io.StringIO(out))["value"].to_list() == day["value"].to_list()
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_level_and_band_may_change_and_each_row_says_its_own(shop, kind):
+    config = CONFIG + f"sinks: [{{{kind}: {{path: all.{kind}}}}}]\n"
+    (shop / "visits.yaml").write_text(config)
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    before = files(shop / "public" / "releases")
+    changed = config.replace("1d]}", "1d], level: 0.9, band: simultaneous}")
+    (shop / "visits.yaml").write_text(changed)
+    done("run", "visits.yaml", cwd=shop)
+    assert before.items() <= files(shop / "public" / "releases").items()
+    read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[kind]
+    public = pl.read_parquet(shop / "public" / "releases" / "visits" / "running" / "*.parquet")
+    for table in (read(shop / f"all.{kind}").filter(pl.col("view") == "running"), public):
+        early = table["step"] <= 72
+        for rows, said in ((early, (0.95, "pointwise")), (~early, (0.9, "simultaneous"))):
+            own = table.filter(rows).select("level", pl.col("band").cast(pl.String))
+            assert [said] == own.unique().rows()
+
+
+def test_a_view_does_not_change_under_its_name(shop):
+    config = CONFIG.replace("[step, running, 1d]", "{recent: 1d, running: running}")
+    (shop / "visits.yaml").write_text(config)
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    before = files(shop / "public")
+    for view in ("2d", "{window: 1d, every: 12h}"):
+        (shop / "visits.yaml").write_text(config.replace("recent: 1d", f"recent: {view}"))
+        code, _, err = tidegauge("run", "visits.yaml", cwd=shop)
+        assert 78 == code
+        assert "a name of its own" in err
+        assert before == files(shop / "public")
+    (shop / "visits.yaml").write_text(config.replace("recent: 1d", "recent: 1d, later: 2d"))
+    done("run", "visits.yaml", cwd=shop)
+
+
 def test_nothing_is_published_before_it_is_over(shop):
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     start, end = now - timedelta(hours=5), now + timedelta(days=1)

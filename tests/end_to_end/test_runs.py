@@ -111,6 +111,20 @@ def test_a_plan_file_that_was_changed_is_refused(shop, old, new):
     assert not (shop / "public").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_plan_file_in_another_form_is_refused_for_its_sum_is_another(shop, command):
+    done("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
+    data = (shop / "plan.json").read_bytes()
+    words = {"run": ("run", "visits.yaml", "--approved", "plan.json"), "plan": ("plan", "plan.json")}
+    for other in (json.dumps(json.loads(data), indent=1).encode(), data + b"\n"):
+        (shop / "plan.json").write_bytes(other)
+        code, out, err = tidegauge(*words[command], cwd=shop)
+        assert (78, "") == (code, out)
+        assert "byte for byte" in err
+        assert digest_of(data) in err
+    assert not (shop / "public").exists()
+
+
 def test_standard_input_is_read_as_json_lines(shop):
     (shop / "visits.yaml").write_text(CONFIG.replace("[visits.csv]", '["-"]'))
     lines = (dict(zip(("time", "shop"), row.split(","), strict=True)) for row in ROWS)

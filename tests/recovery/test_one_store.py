@@ -15,7 +15,7 @@ import stand
 
 from tidegauge.engine import claim, publisher
 from tidegauge.engine import run as running
-from tidegauge.engine.files import put
+from tidegauge.engine.files import _prefix, put
 from tidegauge.errors import Locked, StoreBehind, StoreMismatch
 from tidegauge.strategies.decay import Window
 
@@ -394,3 +394,13 @@ def test_releases_without_a_ledger_are_refused(place):
     os.rename(place.public / "measurements", place.root / "aside")
     with pytest.raises(StoreMismatch, match="Bring that file back"):
         run_other(place)
+
+
+def test_a_file_that_others_are_writing_beside_ours_is_left_alone(place):
+    place.run(PLAN, ROWS, until=datetime(2013, 1, 1, tzinfo=UTC))
+    names = ("copy.csv", "plan.json", "ledger.json", "PRIVACY.md", "privacy.json")
+    parts = {name: place.public / f"{_prefix(name)}abcd.part" for name in names}
+    for part in parts.values():
+        part.write_bytes(b"half")
+    place.run(PLAN, ROWS)
+    assert ["copy.csv"] == [name for name, part in parts.items() if part.exists()]

@@ -112,10 +112,11 @@ class Publisher:
         """
         texts = documents(self._plan, spends)
         self.claim.take(spends, texts.pop("ledger.json"))
-        sweep(self.path)
+        texts["plan.json"] = self._plan.canonical()
+        sweep(self.path, "ledger.json")
         for name, content in texts.items():
+            sweep(self.path, name)  # sinks, and whatever else lies here, are others'
             put(self.path / name, content)
-        put(self.path / "plan.json", self._plan.canonical())
         for gauge in self._plan.gauges:
             sweep(folder(self._measurements(gauge.name)))
             for view in self._parts(gauge.name):

@@ -111,6 +111,20 @@ def test_a_plan_file_that_was_changed_is_refused(shop, old, new):
     assert not (shop / "public").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_plan_file_in_another_form_is_refused_for_its_sum_is_another(shop, command):
+    done("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
+    data = (shop / "plan.json").read_bytes()
+    words = {"run": ("run", "visits.yaml", "--approved", "plan.json"), "plan": ("plan", "plan.json")}
+    for other in (json.dumps(json.loads(data), indent=1).encode(), data + b"\n"):
+        (shop / "plan.json").write_bytes(other)
+        code, out, err = tidegauge(*words[command], cwd=shop)
+        assert (78, "") == (code, out)
+        assert "byte for byte" in err
+        assert digest_of(data) in err
+    assert not (shop / "public").exists()
+
+
 def test_standard_input_is_read_as_json_lines(shop):
     (shop / "visits.yaml").write_text(CONFIG.replace("[visits.csv]", '["-"]'))
     lines = (dict(zip(("time", "shop"), row.split(","), strict=True)) for row in ROWS)
@@ -154,6 +168,40 @@ def test_a_sink_in_a_file_holds_what_was_published(shop):
     assert 168 * 3 == len(day)
     out = done("export", "public", "--view", "window_1d", "--format", "csv", cwd=shop)
     assert pl.read_csv(io.StringIO(out))["value"].to_list() == day["value"].to_list()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_level_and_band_may_change_and_each_row_says_its_own(shop, kind):
+    config = CONFIG + f"sinks: [{{{kind}: {{path: all.{kind}}}}}]\n"
+    (shop / "visits.yaml").write_text(config)
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    before = files(shop / "public" / "releases")
+    changed = config.replace("1d]}", "1d], level: 0.9, band: simultaneous}")
+    (shop / "visits.yaml").write_text(changed)
+    done("run", "visits.yaml", cwd=shop)
+    assert before.items() <= files(shop / "public" / "releases").items()
+    read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[kind]
+    public = pl.read_parquet(shop / "public" / "releases" / "visits" / "running" / "*.parquet")
+    for table in (read(shop / f"all.{kind}").filter(pl.col("view") == "running"), public):
+        early = table["step"] <= 72
+        for rows, said in ((early, (0.95, "pointwise")), (~early, (0.9, "simultaneous"))):
+            own = table.filter(rows).select("level", pl.col("band").cast(pl.String))
+            assert [said] == own.unique().rows()
+
+
+def test_a_view_does_not_change_under_its_name(shop):
+    config = CONFIG.replace("[step, running, 1d]", "{recent: 1d, running: running}")
+    (shop / "visits.yaml").write_text(config)
+    done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
+    before = files(shop / "public")
+    for view in ("2d", "{window: 1d, every: 12h}"):
+        (shop / "visits.yaml").write_text(config.replace("recent: 1d", f"recent: {view}"))
+        code, _, err = tidegauge("run", "visits.yaml", cwd=shop)
+        assert 78 == code
+        assert "a name of its own" in err
+        assert before == files(shop / "public")
+    (shop / "visits.yaml").write_text(config.replace("recent: 1d", "recent: 1d, later: 2d"))
+    done("run", "visits.yaml", cwd=shop)
 
 
 def test_nothing_is_published_before_it_is_over(shop):

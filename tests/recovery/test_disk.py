@@ -222,3 +222,17 @@ def test_a_full_disk_under_a_sink_is_told_as_such(place, monkeypatch):
     settings = replace(place.settings, sinks=(Sink("csv", "a.csv", None),))
     with pytest.raises(WriteFailed, match=r"No space left on device\. What"):
         running.run(PLAN, stand.Rows(ROWS), settings)
+
+
+def test_a_fault_of_ours_under_a_sink_is_not_told_as_one_of_the_disk(place, monkeypatch):
+    from dataclasses import replace
+
+    from tidegauge.planning.settings import Sink
+
+    def told(*_, **__):
+        raise stand.pl.exceptions.SchemaError("two schemas")
+
+    monkeypatch.setattr(stand.pl.LazyFrame, "sink_csv", told)
+    settings = replace(place.settings, sinks=(Sink("csv", "a.csv", None),))
+    with pytest.raises(stand.pl.exceptions.SchemaError):
+        running.run(PLAN, stand.Rows(ROWS), settings)

@@ -194,9 +194,10 @@ def test_two_stores_of_one_plan_and_one_stream_have_independent_noise(memory_pat
     assert abs(correlation) < 5 / np.sqrt(len(noise[0]))
 
 
-def test_a_copied_store_is_noticed(memory_path):
+@pytest.mark.parametrize("hours", [0, 10])
+def test_a_copied_store_is_noticed(memory_path, hours):
     place = stand.Place(memory_path)
-    place.run(PLAN, ROWS, until=until(10))
+    place.run(PLAN, ROWS, until=until(hours))
     copy = memory_path / "copy"
     shutil.copytree(memory_path / "private", copy)
     settings = replace(place.settings, store="copy/a.tidegauge")
@@ -204,9 +205,22 @@ def test_a_copied_store_is_noticed(memory_path):
         running.run(PLAN, stand.Rows(ROWS), settings)
 
 
-def test_a_store_that_was_moved_goes_on(memory_path):
+def test_a_whole_folder_that_is_copied_before_its_first_block_is_noticed(memory_path):
+    first, second = stand.Place(memory_path / "a"), stand.Place(memory_path / "b")
+    first.run(PLAN, ROWS, until=until(0))
+    shutil.copytree(first.root, second.root)
+    before = second.files()
+    first.run(PLAN, ROWS, until=until(10))
+    with pytest.raises(StoreBehind, match="two copies.*It has published nothing"):
+        second.run(PLAN, ROWS, until=until(10))
+    assert before == second.files()
+    assert 1 == first.run(PLAN, ROWS).releases
+
+
+@pytest.mark.parametrize("hours", [0, 10])
+def test_a_store_that_was_moved_goes_on(memory_path, hours):
     place = stand.Place(memory_path)
-    place.run(PLAN, ROWS, until=until(10))
+    place.run(PLAN, ROWS, until=until(hours))
     (memory_path / "private").rename(memory_path / "moved")
     settings = replace(place.settings, store="moved/a.tidegauge")
     assert 1 == running.run(PLAN, stand.Rows(ROWS), settings).releases
@@ -431,3 +445,15 @@ def test_a_ledger_is_not_replaced_by_one_of_fewer_releases(place):
     with pytest.raises(StoreBehind, match="does not know 1 of the 1"):
         Publisher(place.public, PLAN, version="0").prepare([])
     assert before == place.files()
+
+
+def test_a_copy_of_no_steps_that_is_let_pass_would_be_caught(memory_path, monkeypatch):
+    check = MarkFile.check
+
+    def passed(self, marks, store, step, spends):
+        if step:
+            check(self, marks, store, step, spends)
+
+    monkeypatch.setattr(MarkFile, "check", passed)
+    with pytest.raises(pytest.fail.Exception):
+        test_a_whole_folder_that_is_copied_before_its_first_block_is_noticed(memory_path)

@@ -78,8 +78,10 @@ def further_releases(plan: Plan, settings: Settings) -> Sequence[Further]:
 def plan_of_file(path: Path) -> Plan:
     """Return the plan of a plan file, or of the copy in a public folder: the same bytes.
 
+    The file is what was signed: its sum, by any tool, is the plan's.
+
     Raises:
-        InvalidParameter: It is none, or its numbers contradict.
+        InvalidParameter: It is none, its numbers contradict, or it is written in other words.
         BudgetExceeded: Its gauges exceed its guarantee.
     """
     from tidegauge.planning.plan import Plan
@@ -92,7 +94,14 @@ def plan_of_file(path: Path) -> Plan:
             f"Expected a plan file at {path}, got: {problem.strerror}. Nothing can be read from "
             'it. Write one with "tidegauge plan CONFIG -o plan.json".'
         ) from None
-    return Plan.from_bytes(data)
+    plan = Plan.from_bytes(data)
+    if plan.canonical() != data:
+        raise InvalidParameter(
+            f"Expected {path} byte for byte as it was written, got the same plan in another form. "
+            f"Its sum would not be the plan's, {plan.sha256}, which is what is approved. Use the "
+            "file as it was written."
+        )
+    return plan
 
 
 def _stored(store: Path) -> Plan | None:

@@ -144,9 +144,4 @@ class Files(Source):
                 "publish that there were none. Open it, or name a file."
             )
         self._used = True
-        if self._stdin is None and sys.stdin is None:  # it was closed before Python began
-            raise SourceUnavailable(
-                "Expected standard input to be open, got none. There is nothing to read. Pipe the "
-                "rows in, or name files as sources."
-            )
         yield from jsonl.read_stream(self._stdin or sys.stdin.buffer, columns)

@@ -2,24 +2,33 @@
 
 Of two stores that begin at once in an empty folder one makes the ledger, for it is made
 exclusively; the other finds it and is refused. Before each block the ledger has to be the one that
-this store wrote. So no block lies in a folder whose ledger does not charge it.
+this store wrote. So no block lies in a folder whose ledger does not charge it. While a run is open
+it holds the folder: what it has looked at stays so, whatever copies of the store there are.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import folder, put, put_new, writing
 from tidegauge.engine.store import Spend
-from tidegauge.errors import BudgetExceeded, InvalidParameter, StoreBehind, StoreMismatch
+from tidegauge.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    Locked,
+    StoreBehind,
+    StoreMismatch,
+)
 from tidegauge.planning.plan import Plan
 
-__all__ = ["Claim"]
+__all__ = ["Claim", "is_block_name"]
 
 _BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _NUMBERS = ("releases", "measurements")
@@ -36,17 +45,46 @@ class Claim:
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self._path, self._plan = path, plan
-        self._ledger = path / "ledger.json"
+        self._ledger, self._aside = path / "ledger.json", path / "superseded"
         self._ours = b""
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder, which is made if there is none, against every other run.
+
+        The system gives it back when the process ends, however it ends. A file system without such
+        locks gives none; the ledger and the origins of files are compared there as elsewhere.
+
+        Raises:
+            Locked: Another run publishes into it.
+            WriteFailed: It cannot be made or opened.
+        """
+        folder(self._path)
+        with writing(self._path):
+            handle = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Locked(
+                    f"Expected {self._path} to be free, got another run that publishes into it. "
+                    "Two would publish two releases of one step. Wait until it is done, or publish "
+                    "into a folder of its own."
+                ) from None
+            except OSError:
+                pass
+            yield
+        finally:
+            os.close(handle)
+
     def spends(self) -> list[Spend]:
-        """Return every release that the folder's ledger charges; none where nothing is published.
+        """Return every release that the folder's ledger charges; none where nothing was published.
 
         Raises:
             StoreMismatch: It is no ledger, it is another plan's, or numbers lie here without.
         """
         self._refuse_another_plan()
-        if not self._ledger.exists() and not self._latest():
+        if not (self._ledger.exists() or self._aside.exists() or self._latest()):
             return []
         try:
             return spends_in(self._ledger.read_bytes())
@@ -102,7 +140,6 @@ class Claim:
         self._refuse_forgotten(before, spends)
         if 0 < len(before) < len(spends):
             self._supersede(len(before))
-            before = []
         if before:
             put(self._ledger, ledger)
         elif not put_new(self._ledger, ledger):
@@ -121,11 +158,14 @@ class Claim:
         except OSError:
             found = b""
         if found != self._ours:
-            raise StoreBehind(
-                f"Expected {self._ledger} as this run wrote it, got another one: another store "
-                "publishes into the folder, and its ledger does not charge what this one would "
-                "add. Nothing more is published. Publish into a folder of its own."
-            )
+            raise self._taken()
+
+    def _taken(self) -> StoreBehind:
+        return StoreBehind(
+            f"Expected {self._ledger} as this run left it, got another one: another store "
+            "publishes into the folder, and its ledger does not charge what this one would "
+            "add. Nothing more is published. Publish into a folder of its own."
+        )
 
     def _refuse_another_plan(self) -> None:
         """Refuse a folder that holds another plan's numbers."""
@@ -165,20 +205,29 @@ class Claim:
         found = [*self._path.glob("measurements/*/*"), *self._path.glob("releases/*/*/**/*")]
         names = (path.name for path in found)
         return max(
-            (int(name.removesuffix(".parquet")) for name in names if _BLOCK.fullmatch(name)),
+            (int(name.removesuffix(".parquet")) for name in names if is_block_name(name)),
             default=0,
         )
 
     def _supersede(self, before: int) -> None:
-        """Put aside what earlier releases published: it stays as it was, under another name."""
-        aside = folder(self._path / "superseded" / str(before))
+        """Put aside what earlier releases published: it stays as it was, under another name.
+
+        The ledger gets a second name there and keeps its own until the next one takes its place:
+        at no moment is a release charged nowhere.
+        """
+        aside = folder(self._aside / str(before))
         with writing(aside):
             for name in _NUMBERS:
                 if (self._path / name).exists():
                     os.replace(self._path / name, aside / name)
-            # the ledger is the last, and its place aside is taken once: by one store
             kept = aside / self._ledger.name
             if not kept.exists():
                 os.link(self._ledger, kept)
-            if kept.samefile(self._ledger):
-                os.unlink(self._ledger)
+            aside_is_ours = kept.read_bytes() == self._ledger.read_bytes()
+        if not aside_is_ours:
+            raise self._taken()
+
+
+def is_block_name(name: str) -> bool:
+    """Return whether a file is named as a block's files are; others are nobody's steps."""
+    return _BLOCK.fullmatch(name) is not None

@@ -133,10 +133,11 @@ class MarkFile:
                     f"mark {self.path} says, got {len(spends)} or others. It is an old copy, and "
                     f"a release would be forgotten. {_WAYS}"
                 )
-            if step and mark.step >= step and not superseded and self._is_copy(mark):
+            if mark.step >= step and not superseded and self._is_copy(mark):
+                ways = _WAYS if step else "It has published nothing."
                 raise StoreBehind(
                     f"Expected one store, got two copies: {mark.path} and {self._store_path}. Both "
-                    f"would publish. Go on with the first and delete this one. {_WAYS}"
+                    f"would publish. Go on with the first and delete this one. {ways}"
                 )
 
     def refuse_lost(self) -> None:

@@ -2,7 +2,8 @@
 
 Every file is a function of the plan and of the committed measurement alone, is put whole, and has
 a name that says its first step; so publishing again after a crash gives the same bytes. A block's
-measurement is put after its releases: where it is, the releases are.
+measurement is put after its releases: where it is, the releases are. Each file's metadata say which
+measurement it is made of: a file of another one is never completed, nor left as if it were ours.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -19,12 +21,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.claim import Claim
+from tidegauge.engine.claim import Claim, is_block_name
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
+from tidegauge.engine.origin import has_origin, origin
 from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
-from tidegauge.errors import StoreBehind
+from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Float64, Int64, State
@@ -109,31 +112,64 @@ class Publisher:
         """
         texts = documents(self._plan, spends)
         self.claim.take(spends, texts.pop("ledger.json"))
-        sweep(self.path)
+        texts["plan.json"] = self._plan.canonical()
+        sweep(self.path, "ledger.json")
         for name, content in texts.items():
+            sweep(self.path, name)  # sinks, and whatever else lies here, are others'
             put(self.path / name, content)
-        put(self.path / "plan.json", self._plan.canonical())
         for gauge in self._plan.gauges:
             sweep(folder(self._measurements(gauge.name)))
             for view in self._parts(gauge.name):
                 sweep(folder(self._releases(view)))
 
+    def refuse_other_views(self) -> None:
+        """Refuse a view that is published under this name and is another.
+
+        What was published stays as it is, so two views would stand under one name. The files know
+        what they are, also of a view that was left out for a while.
+
+        Raises:
+            StoreMismatch: One is.
+        """
+        import polars as pl
+
+        for view in (part for gauge in self._plan.gauges for part in self._parts(gauge.name)):
+            place = self._releases(view)
+            path = place / max(filter(is_block_name, _names(place)), default="")
+            try:
+                about = pl.read_parquet_metadata(path)
+            except (OSError, pl.exceptions.PolarsError):
+                continue  # a damaged file is noticed where files are compared
+            ours = {"fingerprint": self._plan.fingerprint, "file": self._place(path)}
+            if ours.items() <= about.items() and about.get("view") != view.definition:
+                raise StoreMismatch(
+                    f"Expected view {view.name!r} of {view.gauge.name!r} as {place} has it, which "
+                    f"is {about.get('view')}, got {view.definition}. What is published stays, and "
+                    "two views would stand under one name. Give the new one a name of its own."
+                )
+
     def resume(self, store: Store) -> int:
         """Publish committed blocks of which a file is missing; return how many.
 
-        Afterwards the decoders stand at the last committed step.
+        Afterwards the decoders stand at the last committed step. The files of every block that is
+        decoded on the way are compared with it, and of one block before the first missing one.
+
+        Raises:
+            StoreBehind: A file is damaged, or of another measurement.
         """
         spans = store.spans()
         missing = self._missing(spans)
+        start = min(missing, default=store.step)
+        compared = max((first for first, _ in spans if first < start), default=0)
         for gauge in self._plan.gauges:
-            start = min(missing, default=store.step)
-            self._restore(gauge.name, store.reading(gauge.name, start))
+            self._restore(gauge.name, store.reading(gauge.name, compared))
         for first, steps in spans:
             behind = [n for n, reading in self._readings.items() if reading.step <= first]
             blocks = {name: store.block(name, first) for name in behind}
             if first in missing:
                 self.publish(first, steps, blocks)
             else:
+                self._there(first, steps, blocks)
                 for name, block in blocks.items():
                     self._decode(name, block)
         self.settle()
@@ -149,8 +185,9 @@ class Publisher:
             StoreBehind: Another store has taken the folder, or has other numbers in it.
         """
         self.claim.refuse_taken()
+        there = self._there(first, steps, blocks)
         for path, make in self._files(first, steps, blocks):
-            if not path.exists():
+            if path not in there:
                 self._waiting.append((path, self._makers.submit(make)))
             if len(self._waiting) > _MAKERS:
                 self._put_next()
@@ -178,12 +215,12 @@ class Publisher:
         """Each file of a block, in the order in which they are put: measurements are the last."""
         for gauge in self._plan.gauges:
             block = blocks[gauge.name]
-            self._refuse_other_numbers(gauge.name, block)
+            measurement = measurement_sum(block.measured)
             decoded = self._decode(gauge.name, block)
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
-                        yield self._release_file(part, first, values)
+                        yield self._release_file(part, first, values, measurement)
         for gauge in self._plan.gauges:
             yield self._measurement_file(gauge.name, blocks[gauge.name])
 
@@ -248,28 +285,37 @@ class Publisher:
         path = self.path / "releases" / safe_name(view.gauge.name) / safe_name(view.name)
         return path / TOTALS if view.total else path
 
-    def _release_file(self, view: Published, first: int, values: Float64) -> File:
-        return self._releases(view) / block_name(first), partial(self._release, view, first, values)
+    def _release_file(self, view: Published, first: int, values: Float64, measurement: str) -> File:
+        path = self._releases(view) / block_name(first)
+        about = {**origin(self._place(path), measurement), "view": view.definition}
+        return path, partial(self._release, view, first, values, about)
 
-    def _release(self, view: Published, first: int, values: Float64) -> Made:
+    def _release(self, view: Published, first: int, values: Float64, about: dict[str, str]) -> Made:
         table = view.table(first, values)
         mechanism = view.gauge.mechanism
-        about = self._about | {"level": str(mechanism.level), "band": mechanism.band}
+        about = self._about | about | {"level": str(mechanism.level), "band": mechanism.band}
         return _parquet(table, about), None if self._emit is None else table
 
-    def _refuse_other_numbers(self, gauge: str, block: Block) -> None:
-        """Refuse a measurement that is there and is another: it would be a second release."""
-        import polars as pl
+    def _place(self, path: Path) -> str:
+        return path.relative_to(self.path).as_posix()
 
-        path = self._measurements(gauge) / block_name(block.first)
-        try:
-            found = pl.read_parquet_metadata(path).get("sha256")
-        except FileNotFoundError:
-            return
-        except (OSError, pl.exceptions.PolarsError):
-            found = None
-        if found != measurement_sum(block.measured):
-            raise _other_numbers(path)
+    def _there(self, first: int, steps: int, blocks: Mapping[str, Block]) -> set[Path]:
+        """The files of a block that are there; refuse one of another measurement.
+
+        All are compared before the first one is put: beside another's numbers, it would be a
+        second release.
+        """
+        found = set()
+        for name, block in blocks.items():
+            measurement = measurement_sum(block.measured)
+            parts = [view for view in self._parts(name) if len(view.steps(first, steps))]
+            for place in (self._measurements(name), *map(self._releases, parts)):
+                path = place / block_name(first)
+                with suppress(FileNotFoundError):
+                    if not has_origin(path, self._place(path), measurement):
+                        raise _other_numbers(path)
+                    found.add(path)
+        return found
 
     def _measurement_file(self, gauge: str, block: Block) -> File:
         path = self._measurements(gauge) / block_name(block.first)
@@ -293,8 +339,11 @@ class Publisher:
             "first_step": str(block.first + 1),
             "steps": str(block.steps),
             "lattice_bits": str(strategy.lattice_bits),
-            "sha256": measurement_sum(block.measured),
         }
+        about |= origin(
+            self._place(self._measurements(gauge) / block_name(block.first)),
+            measurement_sum(block.measured),
+        )
         return _parquet(table, about), None
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegauge.mechanisms.intervals import BANDS
+from tidegauge.mechanisms.stored import plain
 from tidegauge.planning.parts import ALL_CELLS
 from tidegauge.planning.plan import Clock, PlannedGauge
 from tidegauge.strategies.decay import Decay, full_after
@@ -46,6 +50,11 @@ class Published:
     def parts(self) -> tuple[Published, ...]:
         """What is published of the view: itself and, if the plan says so, the sum of all cells."""
         return (self, replace(self, total=True)) if self.gauge.totals else (self,)
+
+    @property
+    def definition(self) -> str:
+        """What the view is, as it stands in the metadata of its files: its decay, and when."""
+        return json.dumps({"decay": plain(self.decay), "every": self.every}, sort_keys=True)
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
@@ -114,7 +123,7 @@ class Published:
             pl.Series("lower", shown - half),
             pl.Series("upper", shown + half),
             pl.Series("level", np.full(rows, self.gauge.mechanism.level)),
-            _constant("band", self.gauge.mechanism.band, rows),
+            _constant("band", self.gauge.mechanism.band, rows, BANDS),  # it may change later
             pl.Series("complete", np.repeat(self.complete(numbers), cells)),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
         ]
@@ -148,10 +157,14 @@ class Published:
         ]
 
 
-def _constant(name: str, value: str, rows: int) -> pl.Series:
+def _constant(
+    name: str, value: str, rows: int, values: Sequence[str] | None = None
+) -> pl.Series:
+    """A column of one of several values, or of the only one."""
     import polars as pl
 
-    return pl.Series(name, [value], dtype=pl.Enum([value])).new_from_index(0, rows)
+    kind = pl.Enum([value] if values is None else values)
+    return pl.Series(name, [value], dtype=kind).new_from_index(0, rows)
 
 
 def published_views(clock: Clock, gauge: PlannedGauge) -> list[Published]:

@@ -125,8 +125,9 @@ def run(
         progress: Called with the steps that are committed and all that will be: public numbers.
 
     Raises:
-        Locked: Another process writes.
-        StoreMismatch: The store or the public folder belongs to another plan.
+        Locked: Another process writes the store, or publishes into the folder.
+        StoreMismatch: The store or the public folder belongs to another plan, or another view is
+            published under a name.
         StoreBehind: The store is older than what was published, copied or damaged.
         WriteFailed: The disk does not take it; everything stands as it was, and a run resumes.
         KeyboardInterrupt: Ctrl-C or SIGTERM, between two blocks.
@@ -143,6 +144,14 @@ def run(
         check_types(plan, source.types(plan.columns))
         if not accept_second_release:
             mark_file.refuse_lost()
+    sinks = Sinks(settings)
+    publisher = Publisher(
+        settings.path(settings.public),
+        plan,
+        version=version("tidegauge"),
+        emit=sinks.emit,
+    )
+    publisher.refuse_other_views()  # before the store takes the plan
     with (
         Interruptions() as interruptions,
         Store(
@@ -151,15 +160,9 @@ def run(
             canonical=plan.canonical(),
             gauges=names,
         ) as store,
+        publisher.claim.held(),  # before the first look at it
     ):
         mark_file.sweep()
-        sinks = Sinks(settings)
-        publisher = Publisher(
-            settings.path(settings.public),
-            plan,
-            version=version("tidegauge"),
-            emit=sinks.emit,
-        )
         mark = _opened(plan, store, mark_file, publisher, accept_second_release)
         publisher.prepare(mark.spends)
         published = publisher.resume(store)

@@ -107,6 +107,8 @@ def _write(frame: pl.LazyFrame, form: str, path: Path) -> None:
                 as_text(frame).sink_csv(path, maintain_order=True)
             case _:
                 as_text(frame).sink_ndjson(path, maintain_order=True)
+    except pl.exceptions.SchemaError:
+        raise  # nothing that a disk could say
     except (OSError, pl.exceptions.PolarsError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

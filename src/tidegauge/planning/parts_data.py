@@ -205,10 +205,12 @@ def _anticipated(items: tuple[Any, ...]) -> tuple[Decay, ...]:
 
 
 def texts_of(data: Any, what: str) -> tuple[tuple[str, str], ...]:
-    """Read a mapping of texts, sorted by their names."""
+    """Read a mapping of texts of one line, sorted by their names."""
     reader = Reader(data, what)
-    pairs = tuple((name, reader.text(name)) for name in sorted(reader.names))
+    pairs = tuple((_line(name), reader.text(name)) for name in sorted(reader.names))
     reader.done()
+    if not all(is_line(text) for _, text in pairs):
+        raise changed(f"one line of printable text in each field of {what}", "another")
     return pairs
 
 

@@ -15,7 +15,6 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.stored import Reader, plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
-from tidegauge.planning.fields import is_line
 from tidegauge.planning.parts import (
     Clock,
     IdUnit,
@@ -291,8 +290,6 @@ def _plan_of(data: Any) -> Plan:
         multiline="csv" in reader.names and _multiline(Reader(reader.take("csv"), "csv")),
     )
     reader.done()
-    if not all(is_line(text) for _, text in plan.about):
-        raise changed("one line of printable text in each field of about", "another")
     if (plan.clock.step_us is None) != (plan.time is None):
         raise changed("a time column, or records as steps", "both or neither")
     return plan

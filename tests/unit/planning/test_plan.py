@@ -382,6 +382,9 @@ EDITS = {
         "iso times alone",
     ),
     "a time column of two lines": (lambda d: d["time"].update(column="a\n- b"), "one line"),
+    "a version of two lines": (lambda d: d["versions"].update(tidegauge="1\n2"), "one line"),
+    "a version's name of two lines": (lambda d: d["versions"].update({"a\nb": "1"}), "one line"),
+    "an empty name in about": (lambda d: d["about"].update({"": "1"}), "one line"),
     "a time column of nothing": (lambda d: d["time"].update(column=""), "one line"),
     "an id of two lines": (
         lambda d: d.update(unit={"id": "a\nb", "max_contributions": 2, "per": "lifetime"}),

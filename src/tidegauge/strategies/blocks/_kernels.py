@@ -71,6 +71,8 @@ def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path
                 if cost < best:
                     best, meet, state = cost, level, 2 * i + j
         path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p + p_odd, q, q + q_odd
+        if p == q:  # within one block, or at one boundary: larger blocks cannot help
+            break
         if level < top:
             ratio = ratios[level]
             most = _LAST if opened else q

@@ -135,7 +135,7 @@ def measured(make: Maker, step: int, work: int) -> float:
     bits = np.arange(step) % 3 == 0
     with make(streams) as system:
         exact, last = float(system.decay.weights(step)[::-1] @ bits), np.empty(0)
-        block = max(1, (1 << 22) // streams)
+        block = max(1, (1 << 19) // streams)
         for start in range(0, step, block):
             readings = np.repeat(bits[start : start + block, None], streams, axis=1)
             last = system.update_many(readings)[-1]

@@ -61,9 +61,9 @@ _STRATEGIES: dict[type, str] = {
     DecayedTree: "the left nodes of a tree of decayed sums",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
-    PolynomialSum: "windows of falling weight, each by binary trees",
     Shaped: "the count itself under shaped noise",
     Anchored: "the count now and then, and its changes in between",
+    PolynomialSum: "windows of falling weight, each by binary trees",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",

@@ -9,48 +9,36 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
-from math import ceil, sqrt
+from math import sqrt
 
 import numpy as np
 
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std
+from tidegauge.mechanisms.funding import DENSE_BITS, funded
 from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan, check_distinct
 from tidegauge.mechanisms.request import Request
-from tidegauge.noise import gaussian, laplace
-from tidegauge.noise.gaussian import RoundedGaussian
-from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies import dense
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_shares
-from tidegauge.strategies.blt import Blt, Comb, Fit, NormalisedBlt, fit, fit_normalised, normalised
+from tidegauge.strategies.blt import Fit, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Running, Step
-from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
-from tidegauge.strategies.distinct import Anchored, Shaped, anchored, shaped
+from tidegauge.strategies.distinct import Anchored, anchored, shaped
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.named import NAMED, ByName, named_strategy
 from tidegauge.strategies.strategy import Norm, Strategy
 
 __all__ = ["candidates"]
 
-_FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
-_SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
-_ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
 _DENSE_WORTH = 0.99  # of the best other ratio: a dense strategy keeps the whole stream in memory
-_DENSE_BITS = (30, 24, 20, 16, 12)  # of the largest coefficient
 _LONGEST_LAG = 2048  # of a comb, in steps
 _COMB_MEMORY = 1 << 28  # bytes of all its totals and increments: 16 a cell and step of its lag
-_TREE_BITS = (30, 28, 26, 24, 22, 20, 18, 16, 14)  # of the weights of a tree of decayed sums
-_OVERFLOW = "its coordinates could overflow 64 bits, or its noise cannot be drawn exactly"
-_ROUNDING = "its rounding for ever would cost more than 0.2 % of the noise, and no end is declared"
 
 
 def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
@@ -58,17 +46,22 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
 
     Each is proved private under noise of this kind; its lattice is chosen afterwards.
     """
-    decays = tuple(_decays(request))
+    window, decays = request.neighbors.lasting, tuple(_decays(request))
     norm = Norm.L2 if kind is GaussianCost else Norm.L1
     asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
-    if request.neighbors.lasting is not None:
-        if request.strategy is not None:
-            raise UnsupportedCombination("it serves sums, not counts of different values")
-        yield from _of_windows(request.neighbors.lasting, kind)
-        return
-    if request.strategy is not None:
+    if window is not None and request.strategy is not None:
+        raise UnsupportedCombination("it serves sums, not counts of different values")
+    if window is not None:
+        yield from _of_windows(window, kind)
+    elif request.strategy is not None:
         yield NAMED[request.strategy.name].words, named_strategy(request.strategy, asked)
-        return
+    else:
+        yield from _of_sums(request, kind, asked)
+
+
+def _of_sums(request: Request, kind: type[Cost], asked: Asked) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for sums of steps, and of values that are seen for the first time."""
+    decays = asked.views
     yield "the stream itself", Identity(0)
     if request.neighbors.distinct is None:
         yield from _of_papers(asked)
@@ -148,7 +141,7 @@ def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, S
     if not isinstance(decays[0], Running):
         if end <= dense.LONGEST:
             name = f"a dense Toeplitz encoding of {end} steps, all kept in memory"
-            yield name, square_root_strategy(decays[0], end, _DENSE_BITS[0])
+            yield name, square_root_strategy(decays[0], end, DENSE_BITS[0])
     elif end <= normalised.LONGEST:
         made = fit_normalised(end)
         yield f"{len(made.gaps)} buffers with multipliers for {end} steps", made
@@ -175,14 +168,14 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
     for name, strategy in tried:
         try:
             check_distinct(strategy, request.neighbors)
-            funded, law = _funded(strategy, request, cost)
-            views = tuple(_predicted(request, funded, law, cost))
+            best, law = funded(strategy, request, cost)
+            views = tuple(_predicted(request, best, law, cost))
             _refuse_blurred(request, views)
         except UnsupportedCombination as reason:
             yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
             continue
-        made = _plan(request, funded, law, cost)
-        handicap = _DENSE_WORTH if isinstance(funded, DenseToeplitz) else 1.0
+        made = _plan(request, best, law, cost)
+        handicap = _DENSE_WORTH if isinstance(best, DenseToeplitz) else 1.0
         yield Candidate(name, noise, cost, views, _score(request, made) / handicap, made)
 
 
@@ -300,109 +293,3 @@ def _refuse_blurred(request: Request, views: Sequence[Prediction]) -> None:
         largest = request.max_per_step * float(times)
         if largest * 2.0**-53 > view.worst_std / 100:
             raise UnsupportedCombination("double precision could not hold its largest values")
-
-
-def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy, Law]:
-    """The strategy on its best lattice, with the noise that the cost pays for.
-
-    Raises:
-        UnsupportedCombination: There is none; the message is the reason.
-    """
-    if isinstance(strategy, DecayedTree):
-        return _tree(strategy, request, cost)
-    if isinstance(cost, PureCost):
-        return _laplace(strategy, request, cost)
-    if isinstance(strategy, DenseToeplitz):
-        return _dense(strategy, request, cost)
-    if not isinstance(strategy, Blt | Comb | NormalisedBlt | Identity | Shaped):
-        return _as_it_is(strategy, request, cost)
-    found = _finest(strategy, request, cost)
-    if isinstance(strategy, Identity | NormalisedBlt):
-        if found is None:
-            raise UnsupportedCombination(_OVERFLOW)
-        return found
-    if found is not None and _rounding_share(found[0], request) <= _ROUNDING_ALLOWED:
-        return found
-    if request.end is None:  # the rounding of 2^38 steps would cost too much on so coarse a lattice
-        raise UnsupportedCombination(_OVERFLOW if found is None else _ROUNDING)
-    found = _finest(replace(strategy, charged_steps=request.end), request, cost)
-    if found is None:
-        raise UnsupportedCombination(_OVERFLOW)
-    return found
-
-
-def _tree(strategy: DecayedTree, request: Request, cost: Cost) -> tuple[Strategy, Law]:
-    """The finest weights that leave room for the declared totals and the noise."""
-    for bits in _TREE_BITS:
-        try:
-            trial = replace(strategy, lattice_bits=bits)
-        except InvalidParameter:  # not even a total of 1 fits so fine a lattice
-            continue
-        with suppress(UnsupportedCombination):
-            if isinstance(cost, GaussianCost):
-                return _as_it_is(trial, request, cost)
-            return _laplace(trial, request, cost)
-    raise UnsupportedCombination(_OVERFLOW)
-
-
-def _laplace(strategy: Strategy, request: Request, cost: PureCost) -> tuple[Strategy, Law]:
-    scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
-    fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
-    if not fits or strategy.largest_total < request.max_per_step:
-        raise UnsupportedCombination(_OVERFLOW)
-    return strategy, DiscreteLaplace(scale)
-
-
-def _as_it_is(strategy: Strategy, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:
-    """Rounded Gaussian noise on the lattice that the strategy's builder chose."""
-    scale = _rounded_up(strategy.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-    fits = gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE
-    if not fits or strategy.largest_total < request.max_per_step:
-        raise UnsupportedCombination(_OVERFLOW)
-    return strategy, RoundedGaussian(scale)
-
-
-def _finest(
-    strategy: Blt | Comb | NormalisedBlt | Identity | Shaped, request: Request, cost: GaussianCost
-) -> tuple[Strategy, Law] | None:
-    """The finest lattice that its integers allow, and rounded Gaussian noise on it."""
-    growth = strategy.beta.denominator if isinstance(strategy, Comb) else 1
-    coarse = (request.neighbors.largest * growth - 1).bit_length()
-    for bits in range(_FINEST, _COARSEST - 1, -1):
-        if bits < coarse and isinstance(strategy, Identity):
-            break  # totals are whole grains: no coarser lattice holds them
-        try:
-            trial = replace(strategy, lattice_bits=bits - coarse)
-        except InvalidParameter:  # not even a total of 1 fits so fine a lattice
-            continue
-        if trial.largest_total < request.max_per_step:
-            continue
-        scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-        if gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE:
-            return trial, RoundedGaussian(scale)
-    return None
-
-
-def _dense(strategy: DenseToeplitz, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:
-    """The longest integers that leave room for the declared totals."""
-    decay, end = request.views[0][1], len(strategy.coefficients)
-    for bits in _DENSE_BITS:
-        trial = square_root_strategy(decay, end, bits)
-        scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-        fits = gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE
-        if fits and trial.largest_total >= request.max_per_step:
-            return trial, RoundedGaussian(scale)
-    raise UnsupportedCombination(_OVERFLOW)
-
-
-def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
-    """Which part of the sensitivity pays for rounding over the charged steps."""
-    if not isinstance(strategy, Blt | Comb | Shaped):
-        return Fraction(0)
-    whole = strategy.sensitivity(Norm.L2, request.neighbors)
-    single = replace(strategy, charged_steps=1).sensitivity(Norm.L2, request.neighbors)
-    return (whole - single) / single
-
-
-def _rounded_up(scale: Fraction) -> Fraction:
-    return Fraction(ceil(scale * (1 << _SCALE_BITS)), 1 << _SCALE_BITS)

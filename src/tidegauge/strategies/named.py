@@ -68,13 +68,13 @@ def _stream_itself(asked: Asked) -> Identity:
 
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
-        "InputPerturbation": NamedStrategy(
-            _stream_itself, "InputPerturbation, the stream itself", offered=False
-        ),
         "DistinctCount": NamedStrategy(
             first_occurrences,
             "DistinctCount, a binary tree over values seen for the first time",
             offered=False,  # of sums it would be the binary mechanism
+        ),
+        "InputPerturbation": NamedStrategy(
+            _stream_itself, "InputPerturbation, the stream itself", offered=False
         ),
         "ExponentialSum": NamedStrategy(
             exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"

@@ -189,7 +189,7 @@ class DecayedTree(Strategy):
 
     def encode(self, state: State, x: Int64, first: int) -> Int64:
         """The nodes that these steps complete."""
-        step_coordinates(first, 0 if not len(x) else len(x))  # refuses what has no number
+        step_coordinates(first, len(x))  # refuses a step that has no number
         if x.dtype != np.int64 or x.ndim != 2 or x.shape[1] != state["open"].shape[1]:
             raise InvalidInput(
                 f"Expected totals of dtype int64 and shape (steps, {state['open'].shape[1]}), got "

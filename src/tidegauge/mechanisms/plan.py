@@ -46,7 +46,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.polynomial_sum import PolynomialSum
+from tidegauge.strategies.stepped import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
 __all__ = ["NOISE_IN_WORDS", "GaugePlan", "check_distinct", "views_read"]

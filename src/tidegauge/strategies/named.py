@@ -22,7 +22,7 @@ from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decayed.named import exponential_sum
 from tidegauge.strategies.distinct.named import first_occurrences
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.polynomial_sum import build_polynomial_sum
+from tidegauge.strategies.stepped import build_polynomial_sum
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run grocery reproduce test slow check bench docs clean
+.PHONY: help setup run grocery reproduce test slow check bench docs plans choosing clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
@@ -42,10 +42,18 @@ check: setup     ## formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 bench: setup     ## print the figures of benchmarks/README.md, measured side by side
-	for script in noise engine strategies live cold_start accuracy flights store papers cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in noise engine strategies live cold_start accuracy plans others flights store papers cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 docs: setup      ## write docs/cli.md from the help texts
 	$(BIN)/python -m tidegauge.cli.manual > docs/cli.md
+
+plans: setup     ## fit docs/plans.json anew
+	$(BIN)/python benchmarks/plans.py --write docs/plans.json
+
+choosing: setup  ## draw the pictures of docs/choosing.md
+	$(BIN)/tidegauge plan docs/choosing/hourly.yaml --plot docs/images/noise_hourly.png > /dev/null
+	$(BIN)/tidegauge plan docs/choosing/weighted.yaml --plot docs/images/noise_weighted.png > /dev/null
+	$(BIN)/tidegauge plan docs/choosing/pure.yaml --plot docs/images/noise_pure.png > /dev/null
 
 clean:           ## remove the environment and everything generated
 	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/*/output

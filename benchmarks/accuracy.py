@@ -2,10 +2,11 @@
 
 Prints one row a set of views: buffers, comb, worst ratio, that without a comb, each view's ratio,
 bound and std (Gaussian, at mu = 1 and one grain of change), milliseconds. All are computed from the
-integers that a plan stores. Accuracy is deterministic; times are the least of three. ``--starts
-40`` adds the best of as many random starts for the hard sets, with and without a comb.
+integers that a plan stores. Accuracy is deterministic; times are the least of three. ``--stream``
+has the streaming decoder turn one unit of noise into every view, and compares; ``--starts 40`` adds
+the best of as many random starts for the hard sets, with and without a comb.
 
-    python benchmarks/accuracy.py [--quick] [--starts N]
+    python benchmarks/accuracy.py [--quick] [--stream] [--starts N]
 """
 
 import argparse
@@ -14,12 +15,14 @@ import time
 
 import numpy as np
 
+from tidegauge.mechanisms.design import plan
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.privacy.guarantee import ZCDP, PureDP
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt.comb_search import CombDemands
 from tidegauge.strategies.blt.fitting import _targets, fit
-from tidegauge.strategies.blt.growth import demands_of, grow, memory
+from tidegauge.strategies.blt.growth import Target, demands_of, grow, memory
 from tidegauge.strategies.blt.search import geometric_start, solve
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
@@ -82,9 +85,10 @@ def name(views, horizon):
     return " ".join(view.name for view in views) + (f" ({at})" if needs else "")
 
 
-def table(cases, repeats):
+def table(cases, repeats, stream):
     fit([RUNNING], 100)  # imports scipy
-    print("buffers | comb | worst | promised | without comb | ms | views | ratios | bounds | stds")
+    print("buffers | comb | worst | promised | without comb | ms | views | ratios | bounds | stds"
+          + " | streamed" * stream)  # fmt: skip
     for views, horizon, promised in cases:
         best = math.inf
         for _ in range(repeats):
@@ -109,6 +113,7 @@ def table(cases, repeats):
             f"{best * 1e3:.0f}",
             name(views, horizon),
             *numbers,
+            *([f"within {streamed(views, horizon):.1e}"] if stream else []),
             sep=" | ",
             flush=True,
         )
@@ -123,6 +128,55 @@ PURE = [
     (Window(256), None, 14.0),
     (Window(1024), None, 21.0),
 ]
+
+
+ENDED = [(1 << 8, 1.075), (1 << 12, 1.06)]
+RMSE = [
+    # guarantee, end, largest rmse over 2^16 steps promised
+    (ZCDP(0.5), None, 4.5),
+    (ZCDP(0.5), 1 << 16, 4.5),
+    (PureDP(1), None, 26),
+]
+
+
+def ended(ends, guarantees):
+    """Whole plans of a running sum: with an end, and the error over all steps."""
+    print("\nworst ratio | promised | strategy | end")
+    for end, promised in ends:
+        found = plan(views=[RUNNING], unit="event", guarantee=ZCDP(0.5), end=end).chosen
+        kept = f"<= {promised}" + " BROKEN" * (found.worst_ratio > promised)
+        print(f"{found.worst_ratio:.4f}", kept, found.strategy, end, sep=" | ")
+    print("\nrmse over 2^16 steps | promised | strategy | guarantee | end")
+    for guarantee, end, promised in guarantees:
+        asked = {"views": [RUNNING], "unit": "event", "horizon": 1 << 16, "end": end}
+        found = plan(guarantee=guarantee, **asked)
+        std = found.plan.noise_std("running", np.arange(1, (1 << 16) + 1))
+        rmse = math.sqrt(np.mean(std**2))
+        kept = f"<= {promised}" + " BROKEN" * (rmse > promised)
+        print(f"{rmse:.3f}", kept, found.chosen.strategy, guarantee, end or "none", sep=" | ")
+
+
+def streamed(views, horizon):
+    """The largest difference between a std and what the streaming decoder makes of one unit."""
+    result, worst = fit(views, horizon), 0.0
+    strategy, block = result.strategy(lattice_bits=20), 1 << 16
+    column = float(result.strategy(20, charged_steps=1).sensitivity(Norm.L2, ONE)) / 2**20
+    for view, std in zip(views, result.stds, strict=True):
+        targets = [target.step for target in _targets(view, horizon)]
+        last = max(step or 8 * int(memory(Target(view, None, 1.0))) for step in targets)
+        state, squares, found = strategy.init_decoder([view], 1), 0.0, []
+        for first in range(0, last, block):
+            steps = min(block, last - first)
+            unit, out = np.zeros((steps, 1), dtype=np.int64), np.empty((1, steps, 1))
+            unit[0] = (1 << 20) * (first == 0)
+            strategy.decode(state, [view], unit, first, out)
+            sums = squares + np.cumsum(out[0, :, 0] ** 2)
+            squares = sums[-1]
+            found += [sums[t - 1 - first] for t in targets if t and first < t <= first + steps]
+        gains = found or [squares]
+        nearest = min(abs(math.sqrt(gain) * column / std - 1) for gain in gains)
+        worst = max(worst, nearest)
+    return worst
 
 
 def pure(cases):
@@ -190,11 +244,13 @@ def compare(views, horizon, demands, longest, ours, lag, count):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stream", action="store_true", help="confirm by the streaming decoder")
     parser.add_argument("--starts", type=int, default=0, help="random starts for the hard sets")
     parser.add_argument("--quick", action="store_true", help="the first case of each table, once")
     arguments = parser.parse_args()
     shown = 1 if arguments.quick else None
-    table(CASES[:shown], 1 if arguments.quick else 3)
+    table(CASES[:shown], 1 if arguments.quick else 3, arguments.stream)
+    ended(ENDED[:shown], RMSE[:shown])
     pure(PURE[:shown])
     if arguments.starts:
         random_starts(HARD[:shown], arguments.starts)

@@ -12,7 +12,7 @@ from twins.cases import ONE, VIEWS
 
 from tidegauge.errors import StreamEnded
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors, PrivacyUnit
-from tidegauge.strategies.polynomial_sum import PolynomialSum, polynomial_sum
+from tidegauge.strategies.stepped import PolynomialSum, polynomial_sum
 from tidegauge.strategies.strategy import Norm
 
 HALF = Fraction(1, 2)

@@ -10,7 +10,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(file.name for file in FOLDER.glob("*.py") if file.name != "timing.py")
-MORE = {"accuracy.py": ["--starts", "1"]}
+MORE = {"accuracy.py": ["--stream", "--starts", "1"]}
 
 
 def run(script, *options):

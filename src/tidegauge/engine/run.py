@@ -198,8 +198,7 @@ class _Work:
             source,
             first,
             last,
-            **self._unit(),
-            seen=_seen(store.states()),
+            **{**self._unit(), **self._seen()},
         )
         meters = self._meters()
         clamped = store.counters().get("clamped", 0)
@@ -246,17 +245,25 @@ class _Work:
         self.publisher.publish(start, steps, committed)
 
     def _unit(self) -> dict[str, Any]:
-        """The key of ids and values, and what ids have used up.
-
-        Without either, the bound would begin anew.
-        """
-        store, bounded = self.store, self.plan.unit is not None
-        if not bounded and all(gauge.distinct is None for gauge in self.plan.gauges):
+        """The key of ids and what they have used up: without either, the bound would begin anew."""
+        store = self.store
+        if self.plan.unit is None:
             return {}
         key, used = store.unit_key, store.bounding()
-        if not key or (bounded and store.step and used is None):
+        if not key or (store.step and used is None):
             raise damaged(store.path)
         return {"unit_key": key, "unit_state": used}
+
+    def _seen(self) -> dict[str, Any]:
+        """The values that were counted, and the key of their hashes; else all would be new."""
+        counting = [gauge.name for gauge in self.plan.gauges if gauge.distinct is not None]
+        if not counting:
+            return {}
+        store = self.store
+        key, seen = store.unit_key, _seen(store.states())
+        if not key or (store.step and set(seen) != set(counting)):
+            raise damaged(store.path)
+        return {"unit_key": key, "seen": seen}
 
     def _meters(self) -> dict[str, Meter]:
         """One meter a gauge, each under a key of its own, at the committed step."""

@@ -155,11 +155,10 @@ class _Reading:
             self._grow(last)
         self._bounding = None
         if plan.unit is not None:
-            replaced = plan.relation is NeighboringRelation.REPLACE_ONE
             unit_key = checked_key(key)
-            self._bounding = Bounding(
-                plan.unit, len(self._gauges), unit_key, state, every_row=replaced
-            )
+            replaced = plan.relation is NeighboringRelation.REPLACE_ONE
+            count = len(self._gauges)
+            self._bounding = Bounding(plan.unit, count, unit_key, state, every_row=replaced)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Add one batch."""

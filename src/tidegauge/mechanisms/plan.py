@@ -46,7 +46,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.polynomial_sum import PolynomialSum
+from tidegauge.strategies.stepped import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
 __all__ = ["NOISE_IN_WORDS", "GaugePlan", "check_distinct", "views_read"]
@@ -61,9 +61,9 @@ _STRATEGIES: dict[type, str] = {
     DecayedTree: "the left nodes of a tree of decayed sums",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
-    PolynomialSum: "windows of falling weight, each by binary trees",
     Shaped: "the count itself under shaped noise",
     Anchored: "the count now and then, and its changes in between",
+    PolynomialSum: "windows of falling weight, each by binary trees",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",

@@ -15,7 +15,7 @@ from tidegauge.privacy.unit import Distinct, Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.named import ByName
 
-__all__ = ["Request", "request_of"]
+__all__ = ["Request", "importance_in", "request_of"]
 
 _MOST_CELLS = 1 << 31
 _MOST_STEPS = (1 << 38) - 1
@@ -188,18 +188,27 @@ def importance_of(importance: Any, names: Sequence[str]) -> tuple[tuple[str, flo
             f"Expected importance to be a mapping from names of views, got {shown(importance)}. "
             f"It says whose noise matters more. Use names of {shown(list(names))}."
         )
+    return tuple(
+        (name, importance_in(f"importance[{shown(name)}]", importance[name]))
+        for name in names
+        if name in importance
+    )
+
+
+def importance_in(label: str, value: Any) -> float:
+    """Return how many times the noise of a view counts.
+
+    Raises:
+        InvalidParameter: Not a number in [0.01, 100].
+    """
     why = "The view's noise counts so many times. Give a number between 0.01 and 100."
-    counted = []
-    for name in names:
-        if name in importance:
-            times = exact(f"importance[{shown(name)}]", importance[name], above=0, why=why)
-            if not Fraction(1, 100) <= times <= 100:
-                raise InvalidParameter(
-                    f"Expected importance[{shown(name)}] in [0.01, 100], got {shown(times)}. "
-                    f"Others would be left without any accuracy. {why}"
-                )
-            counted.append((name, float(times)))
-    return tuple(counted)
+    times = exact(label, value, above=0, why=why)
+    if not Fraction(1, 100) <= times <= 100:
+        raise InvalidParameter(
+            f"Expected {label} in [0.01, 100], got {shown(times)}. "
+            f"Others would be left without any accuracy. {why}"
+        )
+    return float(times)
 
 
 def cells_of(cells: Any) -> tuple[int, tuple[str, ...] | None, bool]:

@@ -35,7 +35,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.polynomial_sum import PolynomialSum
+from tidegauge.strategies.stepped import PolynomialSum
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
 
@@ -309,16 +309,6 @@ def _dense(strategy: DenseToeplitz) -> dict[str, Any]:
     return {"coefficients": list(strategy.coefficients), "lattice_bits": strategy.lattice_bits}
 
 
-def _polynomial_sum(strategy: PolynomialSum) -> dict[str, Any]:
-    return {
-        "beta": fraction_text(strategy.beta),
-        "powers": list(strategy.powers),
-        "ends": list(strategy.ends),
-        "weights": list(strategy.weights),
-        "printed": strategy.printed,
-    }
-
-
 def _shaped(strategy: Shaped) -> dict[str, Any]:
     return {
         "gaps": list(strategy.gaps),
@@ -326,6 +316,16 @@ def _shaped(strategy: Shaped) -> dict[str, Any]:
         "window": strategy.window,
         "lattice_bits": strategy.lattice_bits,
         "charged_steps": strategy.charged_steps,
+    }
+
+
+def _polynomial_sum(strategy: PolynomialSum) -> dict[str, Any]:
+    return {
+        "beta": fraction_text(strategy.beta),
+        "powers": list(strategy.powers),
+        "ends": list(strategy.ends),
+        "weights": list(strategy.weights),
+        "printed": strategy.printed,
     }
 
 

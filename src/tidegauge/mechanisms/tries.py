@@ -46,17 +46,22 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
 
     Each is proved private under noise of this kind; its lattice is chosen afterwards.
     """
-    decays = tuple(_decays(request))
+    window, decays = request.neighbors.lasting, tuple(_decays(request))
     norm = Norm.L2 if kind is GaussianCost else Norm.L1
     asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
-    if request.neighbors.lasting is not None:
-        if request.strategy is not None:
-            raise UnsupportedCombination("it serves sums, not counts of different values")
-        yield from _of_windows(request.neighbors.lasting, kind)
-        return
-    if request.strategy is not None:
+    if window is not None and request.strategy is not None:
+        raise UnsupportedCombination("it serves sums, not counts of different values")
+    if window is not None:
+        yield from _of_windows(window, kind)
+    elif request.strategy is not None:
         yield NAMED[request.strategy.name].words, named_strategy(request.strategy, asked)
-        return
+    else:
+        yield from _of_sums(request, kind, asked)
+
+
+def _of_sums(request: Request, kind: type[Cost], asked: Asked) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for sums of steps, and of values that are seen for the first time."""
+    decays = asked.views
     yield "the stream itself", Identity(0)
     if request.neighbors.distinct is None:
         yield from _of_papers(asked)

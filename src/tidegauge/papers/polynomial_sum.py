@@ -7,7 +7,7 @@ from typing import final
 
 from tidegauge.papers.system import System, plan_of
 from tidegauge.strategies.named import by_name
-from tidegauge.strategies.polynomial_sum import polynomial_sum
+from tidegauge.strategies.stepped import polynomial_sum
 
 __all__ = ["PolynomialSum"]
 

@@ -429,7 +429,7 @@ class Agreement:
         return tuple(views)
 
     def _anticipated(self, path: Path_, read: form.GaugeForm) -> list[form.View]:
-        """Views that accuracy is designed for; when they would be read does not matter."""
+        """Views that accuracy is designed for; they are never read, and count once."""
         views: list[Any] = list(read.anticipate)
         for i, view in enumerate(views):
             if view.every != 1:
@@ -437,6 +437,12 @@ class Agreement:
                     (*path, "anticipate", i),
                     "Expected no every in anticipate, got one. Accuracy does not depend on when a "
                     "view is read. Remove it.",
+                )
+            if view.importance != 1:
+                self._refuse(
+                    (*path, "anticipate", i),
+                    "Expected no importance in anticipate, got one. What is not published counts "
+                    "once. Remove it, or publish the view.",
                 )
         return views
 

@@ -7,7 +7,7 @@ The models check one value at a time, so that every mistake of a file is found i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError
 
 from tidegauge.errors import TidegaugeError
 from tidegauge.mechanisms.intervals import BANDS, Band, level_of
+from tidegauge.mechanisms.request import importance_in
 from tidegauge.planning import fields
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.where import PredicateError, checked
@@ -56,11 +57,13 @@ class View:
         name: Given, or made from the declaration.
         decay: Its weights.
         every: It is published at every n-th step.
+        importance: How many times its noise counts when the accuracy is designed.
     """
 
     name: str
     decay: Decay
     every: int = 1
+    importance: float = 1.0
 
 
 def _context(info: ValidationInfo) -> Context:
@@ -110,6 +113,10 @@ def _truth(value: Any) -> bool:
 
 def _level(value: Any) -> float:
     return level_of(fields.amount(value))
+
+
+def _importance(value: Any) -> float:
+    return importance_in("importance", fields.amount(value))
 
 
 def _predicate(value: Any) -> str:
@@ -281,6 +288,9 @@ def _values(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationI
 class ViewForm(_Strict):
     """A view that needs more than one word."""
 
+    view: Annotated[Scalar | None, _scalar(lambda value: value, str | int)] = Field(
+        None, description="A view of one word, such as running, beside every or importance"
+    )
     window: Annotated[Scalar | None, _scalar(lambda value: value, str | int)] = None
     half_life: Annotated[Scalar | None, _scalar(lambda value: value, str | float)] = None
     factor: Annotated[Scalar | None, _scalar(lambda value: value, float)] = None
@@ -296,6 +306,9 @@ class ViewForm(_Strict):
     every: Annotated[int | None, _scalar(fields.length, str | int, steps=True)] = Field(
         None, description="Published at every such step only, counted from the start"
     )
+    importance: Annotated[float | None, _scalar(_importance, float)] = Field(
+        None, description="How many times its noise counts when the accuracy is designed"
+    )
 
 
 def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> View:
@@ -310,7 +323,7 @@ def _view(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInf
         raise refusal(str(error)) from None
     if form.every is not None:
         name += f"_every_{value['every']}"
-    return View(name, decay, form.every or 1)
+    return View(name, decay, form.every or 1, form.importance or 1.0)
 
 
 def _named_decay(form: ViewForm, context: Context) -> tuple[str, Decay]:
@@ -335,6 +348,8 @@ def _named_decay(form: ViewForm, context: Context) -> tuple[str, Decay]:
     if form.custom is not None:
         return f"custom_{len(form.custom)}", Custom(tuple(float(w) for w in form.custom))
     written = getattr(form, kind)
+    if form.view is not None:
+        return fields.simple_decay(written, context.step_us)
     if form.of is None:
         decay = fields.decay_of(kind, written, context.step_us, context.horizon, form.average)
         return f"{kind}_{written}{'_average' * form.average}", decay
@@ -349,11 +364,16 @@ def _named_decay(form: ViewForm, context: Context) -> tuple[str, Decay]:
             "Expected every beside difference, got it inside of. The earlier value is so far back "
             "whenever the later one is read. Move it out."
         )
+    if of.importance != 1:
+        raise refusal(
+            "Expected importance beside difference, got it inside of. It is the difference that "
+            "is published. Move it out."
+        )
     change = Difference(of.decay, fields.length(written, context.step_us))
     return f"difference_{written}_of_{of.name}", change
 
 
-_KINDS = ("window", "half_life", "factor", "polynomial", "custom", "difference")
+_KINDS = ("window", "half_life", "factor", "polynomial", "custom", "difference", "view")
 AnyView = Annotated[ViewForm, WrapValidator(_view, json_schema_input_type=str | int | ViewForm)]
 ViewForm.model_rebuild()  # a difference is of a view
 _NAMED_VIEWS: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, AnyView])
@@ -366,7 +386,7 @@ def _views(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationIn
         for name in value:
             _read(fields.name)(name, info)
         named = _NAMED_VIEWS.validate_python(value, context=info.context)
-        return [View(str(name), view.decay, view.every) for name, view in named.items()]
+        return [replace(view, name=str(name)) for name, view in named.items()]
     return handler(value)
 
 

@@ -137,30 +137,30 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     reader.done()
     every.done()
     _check_gauge(gauge)
-    if gauge.kind == "count_distinct" and not _is_one_window(gauge):
-        raise changed("one window of different values", "another view of them")
     return gauge
 
 
-def _is_one_window(gauge: PlannedGauge) -> bool:
-    """Whether a gauge publishes one window at each step, and nothing made from several."""
-    alone = not (gauge.every or gauge.anticipate or gauge.totals) and len(gauge.views) == 1
-    return alone and isinstance(gauge.views[0][1], Running | Window)
+def _check_cells(gauge: PlannedGauge) -> None:
+    for i, (column, values) in enumerate(gauge.by):
+        rest = () if gauge.other is None else (gauge.other,)
+        repeated = len(set(values + rest)) < len(values + rest)
+        if repeated or not values or column in dict(gauge.by[:i]):
+            raise changed("by columns and values, each once", "one twice, or none")
 
 
 def _check_gauge(gauge: PlannedGauge) -> None:
     """What a gauge's own fields have to agree on."""
     if (gauge.kind == "count") != (gauge.column is None):
         raise changed("a column for a sum or different values and none for a count", "another")
+    if gauge.kind == "count_distinct":
+        more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
+        if more or not isinstance(gauge.views[0][1], Running | Window):
+            raise changed("one window of different values", "another view of them")
     if gauge.kind != "sum" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
         raise changed("a count to go up by 1", "another contribution")
     if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
         raise changed("ordered bounds, and numbers above 0", "others")
-    for i, (column, values) in enumerate(gauge.by):
-        rest = () if gauge.other is None else (gauge.other,)
-        repeated = len(set(values + rest)) < len(values + rest)
-        if repeated or not values or column in dict(gauge.by[:i]):
-            raise changed("by columns and values, each once", "one twice, or none")
+    _check_cells(gauge)
     if gauge.totals and (not gauge.by or any(ALL_CELLS in cell for cell in gauge.cells)):
         raise changed("totals over cells that have other names", "no cells, or one named *")
     count_cells(gauge.by, gauge.other)

@@ -72,6 +72,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         level=gauge.level,
         band=gauge.band,
         anticipate=tuple(view.decay for view in gauge.anticipate),
+        importance=tuple((v.name, v.importance) for v in gauge.views if v.importance != 1),
         name=gauge.name,
         budget_weight=gauge.budget_weight,
         strategy=gauge.strategy,

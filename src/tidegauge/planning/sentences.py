@@ -7,12 +7,7 @@ from fractions import Fraction
 from tidegauge.planning.durations import instant_text, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import protected_of
-from tidegauge.planning.words import (
-    budget_share,
-    gauge_in_words,
-    length_in_words,
-    view_in_words,
-)
+from tidegauge.planning.words import budget_share, gauge_in_words, length_in_words, view_in_words
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import rounded_up
 from tidegauge.strategies.decay import Decay
@@ -165,16 +160,14 @@ def left_out(plan: Plan) -> tuple[str, ...]:
     if any(gauge.by and gauge.other is None for gauge in plan.gauges):
         rows.append("rows whose value is not among the declared ones, where other is dropped")
     sums = [gauge for gauge in plan.gauges if gauge.kind == "sum"]
-    rows += [
-        f"rows without a value in {gauge.column}, whose different values are counted as "
-        "different texts, byte for byte"
-        for gauge in plan.gauges
-        if gauge.kind == "count_distinct"
-    ]
+    counted = [gauge for gauge in plan.gauges if gauge.kind == "count_distinct"]
     cut = ["A cell's total of one step that is larger than declared counts as the largest."]
     if sums:
         rows.append("rows without a number in a column that is summed")
         cut.insert(0, "A value outside the bounds of its sum counts as the nearest bound.")
+    if counted:
+        rows.append("rows without a value in a column whose different values are counted")
+        cut.append("Values are different if their texts are, byte for byte.")
     return (
         f"These count nowhere: {'; '.join(rows)}.",
         *cut,
@@ -190,8 +183,8 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
         ids = ", and how often each id was counted, under keyed hashes of the ids"
     if any(gauge.kind == "count_distinct" for gauge in plan.gauges):
         ids += (
-            "; for counts of different values each value that later steps need, as a keyed hash "
-            "alone, with its cell and, in a window, the step at which it was seen last"
+            ", and keyed hashes of the values that later counts need, with their cells and when "
+            "they were seen last"
         )
     kept = (
         "They are kept as long as the store, for there is no end."

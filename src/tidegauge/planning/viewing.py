@@ -34,7 +34,6 @@ def view_of(text: str, step_us: int | None, horizon: int | None = None) -> View:
     try:
         written = document_from(text, "the view").root
         found: View = _VIEW.validate_python(written, context=Context(step_us, horizon))
-        return found
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "config":
@@ -43,3 +42,9 @@ def view_of(text: str, step_us: int | None, horizon: int | None = None) -> View:
             f"Expected a view such as 7d, running or {{half_life: 2d}}, got {text[:60]!r}. There "
             "is nothing to decode. Write it as in a config."
         ) from None
+    if found.importance != 1:
+        raise InvalidParameter(
+            "Expected a view without importance, got one with it. It shapes the noise when the "
+            "plan is made, and this one is made. Remove it."
+        )
+    return found

@@ -22,7 +22,7 @@ from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decayed.named import exponential_sum
 from tidegauge.strategies.distinct.named import first_occurrences
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.polynomial_sum import build_polynomial_sum
+from tidegauge.strategies.stepped import build_polynomial_sum
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
 
@@ -68,13 +68,13 @@ def _stream_itself(asked: Asked) -> Identity:
 
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
-        "InputPerturbation": NamedStrategy(
-            _stream_itself, "InputPerturbation, the stream itself", offered=False
-        ),
         "DistinctCount": NamedStrategy(
             first_occurrences,
             "DistinctCount, a binary tree over values seen for the first time",
             offered=False,  # of sums it would be the binary mechanism
+        ),
+        "InputPerturbation": NamedStrategy(
+            _stream_itself, "InputPerturbation, the stream itself", offered=False
         ),
         "ExponentialSum": NamedStrategy(
             exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"

@@ -29,7 +29,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.named import by_name
-from tidegauge.strategies.polynomial_sum import PolynomialSum, polynomial_sum
+from tidegauge.strategies.stepped import PolynomialSum, polynomial_sum
 from tidegauge.strategies.trees import window_sum
 
 REQUESTS = {

@@ -10,7 +10,7 @@ from tidegauge.papers.polynomial_sum import PolynomialSum
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.decay import Polynomial
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.polynomial_sum import polynomial_sum, stepped_windows
+from tidegauge.strategies.stepped import polynomial_sum, stepped_windows
 from tidegauge.strategies.strategy import Float64, Norm
 from tidegauge.testing import seeded_system
 

@@ -171,6 +171,19 @@ def test_twins_of_unicode_are_two_cells_and_a_warning(read):
     assert "two ways of Unicode" in warning.message
 
 
+def test_views_say_how_much_their_noise_matters(read):
+    views = "[{view: running, importance: 0.5}, {window: 7d, every: 1d, importance: 2}, 30d]"
+    (gauge,) = read(SMALL.replace("departures: count", f"d: {{count: , views: {views}}}")).gauges
+    assert gauge.views == (
+        View("running", Running(), 1, 0.5),
+        View("window_7d_every_1d", Window(168), 24, 2.0),
+        View("window_30d", Window(720)),
+    )
+    named = "{all: {view: running, every: 1d}, week: {view: 7d, importance: 1}}"
+    (gauge,) = read(SMALL.replace("departures: count", f"d: {{count: , views: {named}}}")).gauges
+    assert gauge.views == (View("all", Running(), 24), View("week", Window(168)))
+
+
 # --- every config comes back as it was meant
 
 LETTERS = st.characters(categories=["L", "Nd", "P", "S", "Zs"])
@@ -340,6 +353,21 @@ MISTAKES = {
     "view twice": (replaced("running, 7d", "running, running"), "16:28", "each view once"),
     "factor of one": (replaced("half_life: 1d", "factor: 1"), "16:57", "factor < 1"),
     "every in anticipate": (replaced("[30d]", "[{window: 30d, every: 1d}]"), "17:18", "no every"),
+    "importance of nothing": (replaced("{half_life: 1d}", "{half_life: 1d, importance: 0}"),
+                              "16:85", "importance > 0"),
+    "importance too large": (replaced("{half_life: 1d}", "{half_life: 1d, importance: 101}"),
+                             "16:85", r"[0.01, 100]"),
+    "importance in words": (replaced("{half_life: 1d}", "{half_life: 1d, importance: high}"),
+                            "16:85", "a number"),
+    "importance alone": (replaced("{half_life: 1d}", "{importance: 2}"), "16:57",
+                         "Expected one of window"),
+    "importance in anticipate": (replaced("[30d]", "[{window: 30d, importance: 2}]"), "17:18",
+                                 "no importance"),
+    "importance inside of": (
+        replaced("{half_life: 1d}", "{difference: 1d, of: {window: 1d, importance: 2}}"), "16:57",
+        "beside difference"),
+    "view of two words": (replaced("{half_life: 1d}", "{view: runing, importance: 2}"), "16:57",
+                          "mean 'running'"),
     "zone that is none": (replaced("America/New_York", "Mars", BASKETS), "3:11", "time zone"),
     "zone with epoch": (replaced("timezone: America/New_York",
                                  "timezone: UTC\ntime_format: epoch_s", BASKETS), "3:1", "epoch"),

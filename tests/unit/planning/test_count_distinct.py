@@ -11,7 +11,8 @@ from tidegauge.planning.config import config_of
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
-from tidegauge.planning.promise import at_rest, declared, privacy_text
+from tidegauge.planning.sentences import at_rest, declared, left_out
+from tidegauge.planning.statement import privacy_text
 from tidegauge.planning.words import described
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.decay import Running, Window
@@ -184,7 +185,8 @@ def test_it_is_told_in_words(planned):
     plan = planned(text_of("{count_distinct: {column: tailnum, window: 1d}}"))
     text = privacy_text(plan)
     assert "number of different values of tailnum" in text
-    assert any("keyed hash alone" in line for line in at_rest(plan))
+    assert any("keyed hashes of the values" in line for line in at_rest(plan))
+    assert "byte for byte" in " ".join(left_out(plan))
     assert "aircraft, most different values in a cell" in declared(plan)
     told = described(plan)["gauges"][0]
     assert "count_distinct" == told["kind"]

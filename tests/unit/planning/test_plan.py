@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from unit.planning.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
@@ -246,6 +247,29 @@ def test_a_view_thought_of_later_is_read_with_the_accepted_numbers(plans, planne
 def test_a_plan_that_declares_something_else_is_not_read_as_this_one(plans, planned, old, new):
     with pytest.raises(InvalidParameter, match="second release"):
         plans["flights"].reading(planned(FLIGHTS.replace(old, new)))
+
+
+def test_the_noise_of_an_important_view_is_less_and_that_of_others_more(planned):
+    plain = planned(FLIGHTS).gauges[0].mechanism
+    same = planned(FLIGHTS.replace(" 7d,", " {window: 7d, importance: 1},")).gauges[0].mechanism
+    leaning = planned(FLIGHTS.replace(" 7d,", " {window: 7d, importance: 1.1},"))
+    assert same == plain
+    moved = leaning.gauges[0].mechanism
+    steps = np.array([1, 168, 8760])
+    for name, less in (("window_7d", True), ("step", False), ("running", False)):
+        before, after = (max(made.noise_std(name, steps)) for made in (plain, moved))
+        assert bool(after < before) is less, name
+    assert moved.cost == plain.cost
+    assert planned(FLIGHTS).declaration == leaning.declaration
+    assert planned(FLIGHTS).fingerprint != leaning.fingerprint
+
+
+def test_a_view_thought_of_later_has_no_importance():
+    from tidegauge.planning.viewing import view_of
+
+    assert view_of("{view: running, every: 1d}", 3_600_000_000).every == 24
+    with pytest.raises(InvalidParameter, match="without importance"):
+        view_of("{window: 7d, importance: 2}", 3_600_000_000)
 
 
 # --- nothing is believed

@@ -8,7 +8,7 @@ from twins.python_blocks import block_numbers, block_totals, completing, path, p
 
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.decay import Decay, Running, Step, Window
-from tidegauge.strategies.polynomial_sum import PolynomialSum
+from tidegauge.strategies.stepped import PolynomialSum
 from tidegauge.strategies.strategy import Int64
 from tidegauge.strategies.trees import window_sum
 

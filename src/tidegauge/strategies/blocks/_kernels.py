@@ -71,6 +71,8 @@ def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path
                 if cost < best:
                     best, meet, state = cost, level, 2 * i + j
         path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p + p_odd, q, q + q_odd
+        if p == q:  # within one block, or at one boundary: larger blocks cannot help
+            break
         if level < top:
             ratio = ratios[level]
             most = _LAST if opened else q
@@ -454,9 +456,11 @@ def decode(
     count = levels.shape[0]
     path, ratios = np.zeros((count, 8), np.int64), _ratios(levels)
     total = np.zeros((1, measured.shape[1]), np.int64)
-    row = 0
+    row, begun = 0, count if mode == 3 else 1
     for s in range(out.shape[1]):
         t = first + s + 1
+        while begun < count and levels[begun] <= t:  # no block of the others is complete
+            begun += 1
         for level in range(count):
             if t % levels[level] != 0:
                 break
@@ -467,11 +471,12 @@ def decode(
             if sources[v] >= 0:
                 out[v, s, :] = measured[row + sources[v]] * grain
             elif spans[v] >= 0:
-                find_path(t, spans[v], ratios, prices, mode, path)
+                taken = path[:begun]
+                find_path(t, spans[v], ratios[: begun - 1], prices, mode, taken)
                 if scales.shape[0] > 0:
-                    _write_scaled(ring, layout, path, scales, grain, out[v, s])
+                    _write_scaled(ring, layout, taken, scales, grain, out[v, s])
                 else:
-                    _write_path(ring, layout, path, total, 0)
+                    _write_path(ring, layout, taken, total, 0)
                     out[v, s, :] = total[0] * grain
         row += planned_rows
 

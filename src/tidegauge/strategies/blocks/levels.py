@@ -200,7 +200,12 @@ def row_coordinates(levels: tuple[int, ...], planned: int, first: int, steps: in
         places = [*range(count), *range(len(levels), len(levels) + planned)]
         return np.array([first * COORDINATES_PER_STEP + place for place in places], np.int64)
     t = np.arange(first + 1, first + steps + 1)
-    blocks = np.asarray((t[:, None] % sizes(levels) == 0).sum(axis=1), np.int64)
+    blocks = np.ones(steps, np.int64)
+    for size in levels[1:]:
+        begin = -(first + 1) % size
+        if begin >= steps:
+            break  # nested: no larger block completes either
+        blocks[begin::size] += 1
     rows = blocks + planned
     ends = np.cumsum(rows)
     place = np.arange(int(rows.sum())) - np.repeat(ends - rows, rows)

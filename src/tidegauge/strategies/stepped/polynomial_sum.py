@@ -38,9 +38,9 @@ from tidegauge.strategies.strategy import (
 )
 
 if TYPE_CHECKING:
-    from tidegauge.strategies.blocks import _stepped
+    from tidegauge.strategies.stepped import _kernels
 else:
-    _stepped = lazy_module("tidegauge.strategies.blocks._stepped")
+    _kernels = lazy_module("tidegauge.strategies.stepped._kernels")
 
 __all__ = ["PolynomialSum", "build_polynomial_sum", "polynomial_sum", "stepped_windows"]
 
@@ -243,7 +243,7 @@ class PolynomialSum(Strategy):
         out = np.empty((len(self.coordinates(first, len(x))), x.shape[1]), np.int64)
         weights = np.array(self.weights, np.int64)
         largest = self.largest_total
-        _stepped.encode(
+        _kernels.encode(
             state["history"], x, first, self._delays, self._heights, weights, largest, out
         )
         return out
@@ -299,7 +299,7 @@ class PolynomialSum(Strategy):
         steps = out.shape[1]
         mine = [place for place, view in enumerate(views) if view == self.decay]
         if mine:
-            _stepped.decode(
+            _kernels.decode(
                 state["ring"],
                 state["layout"],
                 measured,

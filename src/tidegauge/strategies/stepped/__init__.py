@@ -1,0 +1,10 @@
+"""PolynomialSum: windows of falling weight, each measured by binary trees of its own."""
+
+from tidegauge.strategies.stepped.polynomial_sum import (
+    PolynomialSum,
+    build_polynomial_sum,
+    polynomial_sum,
+    stepped_windows,
+)
+
+__all__ = ["PolynomialSum", "build_polynomial_sum", "polynomial_sum", "stepped_windows"]

@@ -166,7 +166,7 @@ def everything(quick: bool) -> list[Row]:
         found += rows("exponential", alpha, Exponential(factor=alpha), horizon, work)
     for c in POWERS[:2] if quick else POWERS:
         horizon = 1 << 8 if quick else 1 << 12
-        found += rows("polynomial", c, Polynomial(c, reach=horizon), horizon, work)
+        found += rows("polynomial", c, Polynomial(c, reach=horizon), horizon, work >> 4)
     return found
 
 

@@ -168,13 +168,18 @@ def build_window_sum(asked: Asked, *, decode: str = "root-drop") -> Blocks:
 def build_all_window_sum(
     asked: Asked, *, beta: Fraction = Fraction(3, 2), printed: bool = False
 ) -> Blocks:
-    """The builder of :func:`all_window_sum` for a gauge whose views are windows or running sums.
+    """The builder of :func:`all_window_sum` for a gauge with a window or a running sum.
+
+    Other views are read from the leaves.
 
     Raises:
-        UnsupportedCombination: They are not.
+        UnsupportedCombination: There is none.
     """
-    sums = [Window(LONGEST_WINDOW) if view == Running() else view for view in asked.views]
-    _windows(sums, "AllWindowSum")
+    if not any(isinstance(view, Window | Running) for view in asked.views):
+        raise UnsupportedCombination(
+            f"Expected a view that is a window, got {shown([view.name for view in asked.views])}. "
+            "AllWindowSum is made for sums. Leave the strategy out, or add a window."
+        )
     steps = None if asked.end is None else min(asked.end, MOST_STEPS)
     plain = all_window_sum(beta, steps, most=asked.most)
     bits = _lattice_bits(asked, int(plain.absolute_gain))

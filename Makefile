@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run grocery test slow check bench docs plans choosing clean
+.PHONY: help setup run grocery reproduce test slow check bench docs plans choosing clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
@@ -26,6 +26,9 @@ grocery: setup   ## publish a year of supermarket baskets, protecting households
 	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png
 	@echo "The statement: examples/grocery/output/public/PRIVACY.md. The picture: examples/grocery/output/baskets.png"
 
+reproduce: setup ## compare the systems of the papers with ours; writes tables and figures
+	$(BIN)/python examples/reproduce/bolot.py
+
 test: setup      ## run the tests
 	$(BIN)/python -m pytest -q -n auto -m "not slow" --cov --cov-report=term
 
@@ -39,7 +42,7 @@ check: setup     ## formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 bench: setup     ## print the figures of benchmarks/README.md, measured side by side
-	for script in noise engine strategies live cold_start accuracy plans others flights store cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in noise engine strategies live cold_start accuracy plans others flights store papers cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 docs: setup      ## write docs/cli.md from the help texts
 	$(BIN)/python -m tidegauge.cli.manual > docs/cli.md

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,11 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
 from tidegauge.noise.randomness import AesWords, Words
+from tidegauge.papers.system import System
 
-__all__ = ["SeededWords", "seeded_gauge", "seeded_meter"]
+__all__ = ["SeededWords", "seeded_gauge", "seeded_meter", "seeded_system"]
+
+Made = TypeVar("Made", bound=System)
 
 
 @final
@@ -76,3 +79,10 @@ def seeded_meter(seed: int, plan: GaugePlan, state: Any = None, step: int = 0) -
     meter = Meter.__new__(Meter)
     meter._start(plan, SeededWords(seed), state, step)
     return meter
+
+
+def seeded_system(seed: int, system: Made) -> Made:
+    """Return a system that has measured nothing yet, made INSECURE: its noise can be repeated."""
+    system.close()
+    system._meter = seeded_meter(seed, system.plan)
+    return system

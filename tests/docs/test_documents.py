@@ -60,3 +60,11 @@ def test_proof_pages_name_tests_that_exist(page):
         assert (ROOT / "tests" / file).exists(), file
     for function in functions:
         assert f"def {function}(" in TESTS, function
+
+
+def test_errata_name_tests_that_exist():
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (ROOT / "docs" / "errata.md").read_text())
+    assert len(named) > 20
+    for file, function in named:
+        (found,) = ROOT.glob(f"tests/**/{file}")
+        assert f"def {function}(" in found.read_text(), function

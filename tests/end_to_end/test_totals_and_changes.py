@@ -94,7 +94,7 @@ def test_changes_thought_of_later_are_what_they_would_have_been(published, relea
     "view", ["{difference: 2d, of: {half_life: 3h}}", "{difference: 1h, of: step}"]
 )
 def test_export_tells_the_ratio_of_a_change_and_what_planning_would_give(published, view):
-    words = ("export", "public", "--view", view, "--totals", "-o", "change.parquet")
+    words = ("export", "public", "--view", view, "--totals", "-o", "change.parquet", "--force")
     code, _, err = tidegauge(*words, cwd=published)
     assert 0 == code, err
     assert "was not planned" in err

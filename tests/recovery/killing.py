@@ -1,8 +1,9 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|restore|mutant|accept STRIDE
+    python killing.py ROOT resume|pure|distinct|restore|mutant|accept STRIDE
 
-``resume`` goes on after each kill (``pure``: with noise of blocks that are still open);
+``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
+``distinct``: with the values that were seen);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
 its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
 point is tried.
@@ -36,6 +37,9 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.reading import Reading
 
 PLAN = stand.plan_of(end=30, pure="pure" in sys.argv)
+if "distinct" in sys.argv:
+    PLAN = stand.distinct_plan_of(end=30)
+VIEW = "window" if "distinct" in sys.argv else "running"
 
 
 class Points:
@@ -107,8 +111,8 @@ def resumed(place, before, result):
         from tidegauge.engine.public import PublicFolder
 
         folder = PublicFolder(place.public)
-        view = folder.view("flights", "running")
-        released = stand.pl.read_parquet(place.public / "releases/flights/running/*")
+        view = folder.view("flights", VIEW)
+        released = stand.pl.read_parquet(place.public / f"releases/flights/{VIEW}/*")
         print(
             json.dumps(
                 {
@@ -178,9 +182,10 @@ def outdated(place, backup):
 
 def warm_up():
     """Load every compiled kernel; a child has them at once, and no thread is started."""
-    plan = PLAN.gauges[0].mechanism
-    rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
-    Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)
+    for gauge in PLAN.gauges:
+        plan = gauge.mechanism
+        rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
+        Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)
 
 
 def first_block(place):
@@ -200,7 +205,7 @@ def first_block(place):
 
 
 def main(root, mode, stride):
-    running._LANES = 10 * 4  # three blocks
+    running._LANES = 10 * 4 * len(PLAN.gauges)  # three blocks
     warm_up()
     if mode == "mutant":
         running._Work._publish = late_mark

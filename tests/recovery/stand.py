@@ -64,13 +64,35 @@ def plan_of(*, end=48, pure=False, views=VIEWS, cells=KINDS, start=START, gauges
     )  # fmt: skip
 
 
+def distinct_plan_of(*, end=48, window=5, pure=False):
+    """A plan of different ids by kind, in a window and since the start."""
+    plan, gauges = plan_of(end=end, pure=pure), []
+    for name, view in (("flights", ("window", Window(window))), ("ever", ("running", Running()))):
+        mechanism = design(
+            request_of(
+                views=dict([view]), unit="event", cells=len(KINDS) + 1, end=end,
+                guarantee=PureDP(Fraction(1, 2)) if pure else GaussianDP(Fraction(1, 2)),
+                distinct=window if name == "flights" else "ever",
+                max_per_step=1 << 30 if name == "flights" else None,
+            )
+        )  # fmt: skip
+        gauges.append(
+            replace(
+                plan.gauges[0], name=name, kind="count_distinct", column="id", views=(view,),
+                every=(), mechanism=replace(mechanism, guarantee=plan.guarantee),
+            )
+        )  # fmt: skip
+    return replace(plan, gauges=tuple(gauges))
+
+
 def rows(seed=0, count=400, hours=48):
     """Events with times and kinds; some of a kind that is not declared."""
     rng = np.random.default_rng(seed)
     at = START + rng.integers(0, hours * HOUR, count)
     kinds = rng.choice([*KINDS, "XX"], count)
+    ids = rng.integers(0, 40, count).astype(str)
     times = pl.Series("at", at).cast(pl.Datetime("us", "UTC"))
-    return pl.DataFrame([times, pl.Series("kind", kinds)])
+    return pl.DataFrame([times, pl.Series("kind", kinds), pl.Series("id", ids)])
 
 
 class Rows(Source):

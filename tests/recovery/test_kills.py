@@ -43,6 +43,11 @@ def test_noise_of_open_blocks_survives_a_kill(memory_path):
     check_resumed(seen, FILES - 3)  # no decayed view
 
 
+def test_the_values_that_were_seen_survive_a_kill(memory_path):
+    seen, _ = killed(memory_path, "distinct", 23)
+    check_resumed(seen, 12)  # of each gauge and block a measurement and a view
+
+
 def test_an_old_store_is_refused_whenever_readers_may_have_newer_numbers(memory_path):
     seen, _ = killed(memory_path, "restore", 13)
     newer = [one for one in seen if one["newer"]]

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import stand
 
-from tidegauge.engine import claim
+from tidegauge.engine import claim, publisher
 from tidegauge.engine import run as running
 from tidegauge.engine.files import put
 from tidegauge.errors import StoreBehind, StoreMismatch
@@ -96,7 +96,12 @@ def test_a_store_whose_folder_is_taken_over_publishes_nothing_more(place):
 
 
 def test_a_ledger_that_is_looked_at_once_would_be_caught(place, monkeypatch):
+    def over(path, data, *, named):
+        put(path, data, named=named)
+        return True
+
     monkeypatch.setattr(claim.Claim, "refuse_taken", lambda _: None)
+    monkeypatch.setattr(publisher, "put_new", over)
     taken_over(place)
     with pytest.raises(AssertionError):
         check_one_store(place)

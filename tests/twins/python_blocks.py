@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -127,3 +128,53 @@ def block_totals(x: Int64, levels: tuple[int, ...]) -> dict[Block, Int64]:
         for level, size in enumerate(levels)
         for index in range(-(-len(x) // levels[-1]) * levels[-1] // size)
     }
+
+
+def cheapest(
+    t: int, levels: tuple[int, ...], prices: tuple[float, ...], opened: bool
+) -> dict[int, float]:
+    """Least price of a path of blocks from every boundary a to t, by Dijkstra's search."""
+    parents = (*levels[1:], levels[-1])
+    last = [-(-t // parent) * parent if opened else t for parent in parents]
+    found: dict[int, float] = {}
+    edge = [(0.0, t)]
+    while edge:
+        cost, place = heappop(edge)
+        if place in found:
+            continue
+        found[place] = cost
+        for size, end, price in zip(levels, last, prices, strict=True):
+            for other in (place - size, place + size):
+                if place % size == 0 and other >= 0 and max(place, other) <= end:
+                    heappush(edge, (cost + price, other))
+    return found
+
+
+def printed(t: int, span: int) -> dict[Block, int]:
+    """Nodes, with their factors, of the printed formula for windows; zeros left out.
+
+    Trees are as long as the least power of two that holds the window.
+    """
+    height = (span - 1).bit_length()
+    size, begin = 1 << height, max(0, t - span)
+    tree, left = (t - 1) // size, begin // size
+    factors: dict[Block, int] = {}
+
+    def add(blocks: list[Block], sign: int) -> None:
+        for block in blocks:
+            factors[block] = factors.get(block, 0) + sign
+
+    if left < tree:
+        add([(height, left)], 1)
+    add(_prefix(left * size, begin - left * size, height), -1)
+    add(_prefix(tree * size, t - tree * size, height), 1)
+    return {block: factor for block, factor in factors.items() if factor}
+
+
+def _prefix(start: int, length: int, height: int) -> list[Block]:
+    blocks = []
+    for level in range(height, -1, -1):
+        if length >> level & 1:
+            blocks.append((level, start >> level))
+            start += 1 << level
+    return blocks

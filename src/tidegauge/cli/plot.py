@@ -108,7 +108,7 @@ def plot(
     cells = len(panels) // len(opened)
     columns = next(n for n in (3, 2, 1) if cells % n == 0) if len(opened) > 1 < cells else 2
     about, mechanism = dict(folder.plan.about), opened[0].view.gauge.mechanism
-    label = what[opened[0].name] if len(opened) == 1 else folder.plan.gauge(name).kind
+    label = what[opened[0].name] if len(opened) == 1 else _kind(folder, name)
     apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
@@ -152,8 +152,14 @@ def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:
     """What a view shows, in words."""
     from tidegauge.planning.words import span_in_words
 
-    kind = folder.plan.gauge(gauge).kind
-    return f"{kind} {span_in_words(opened.view.decay, folder.plan.clock.step_us)}"
+    return f"{_kind(folder, gauge)} {span_in_words(opened.view.decay, folder.plan.clock.step_us)}"
+
+
+def _kind(folder: PublicFolder, gauge: str) -> str:
+    from tidegauge.planning.words import gauge_in_words
+
+    planned = folder.plan.gauge(gauge)
+    return gauge_in_words(planned) if planned.kind == "count_distinct" else planned.kind
 
 
 def _length(steps: int, clock: Clock) -> str:

@@ -26,13 +26,14 @@ of a batch, and a sort each time the rows that wait outnumber the kept ones: n l
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tidegauge.engine.hashed import Hashed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,8 +79,7 @@ class Bounding:
         self._every_row = every_row
         self._unit = unit
         self._gauges = gauges
-        own = hashlib.blake2b(key, digest_size=32, person=b"tidegauge ids").digest()
-        self._hash = hashlib.blake2b(digest_size=16, key=own)
+        self._hashes = Hashed(key, b"tidegauge ids")
         self.counters: Counter[str] = Counter()
         self._kept = self._used(state)
         self._pending: list[Int64] = []
@@ -146,16 +146,7 @@ class Bounding:
             ids = pl.Series(ids.name, [None] * len(ids), dtype=pl.String)
         text = ids if ids.dtype == pl.String else ids.cast(pl.String, strict=False)
         text = text.set(~pl.Series(wanted) | (text == "") | text.str.contains(_FLOAT), None)
-        names = text.drop_nulls().unique()
-        codes = text.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        digests = b"".join(map(self._digest, names.to_list()))
-        halves = np.frombuffer(digests + bytes(16), "<i8").reshape(-1, 2)
-        return halves[codes, 0], halves[codes, 1], codes >= 0
-
-    def _digest(self, name: str) -> bytes:
-        digest = self._hash.copy()
-        digest.update(name.encode())
-        return digest.digest()
+        return self._hashes.halves(text)
 
     def _merge(self) -> None:
         """Keep the first events of each id and period; the rest can never come back."""

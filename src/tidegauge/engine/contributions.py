@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.engine.distinct import Values
+from tidegauge.engine.hashed import checked_key
 from tidegauge.errors import SourceUnavailable
 
 if TYPE_CHECKING:
@@ -27,19 +29,21 @@ class Contributor:
 
     Args:
         gauge: What is counted.
+        key: The store's secret, under which counted values are hashed; None: there are none.
 
     Attributes:
         cells: How many cells the gauge has.
-        largest: No contribution is larger in size, in grains.
         counters: What was left out and why, for the operator alone.
     """
 
-    def __init__(self, gauge: PlannedGauge) -> None:
+    def __init__(self, gauge: PlannedGauge, key: bytes | None = None) -> None:
         self.name = gauge.name
         self.cells = len(gauge.cells)
-        self.largest = max(-gauge.low, gauge.high) if gauge.kind == "sum" else 1
         self.counters: Counter[str] = Counter()
         self._gauge = gauge
+        self._values = None
+        if gauge.distinct is not None:
+            self._values = Values(checked_key(key))
         self._where = None
         if gauge.where is not None:
             from tidegauge.planning.where import expression
@@ -57,7 +61,8 @@ class Contributor:
             steps: Each row's step, from step 0; shape (rows,).
 
         Returns:
-            int64 of shape (rows,), -1 where the row adds nothing, and grains; None: 1 each.
+            int64 of shape (rows,), -1 where the row adds nothing, and grains; None: 1 each. For a
+            count of different values, hashes in place of grains.
         """
         keys = steps
         if self._by:
@@ -74,6 +79,11 @@ class Contributor:
             amounts, numbers = grains(frame[gauge.column], gauge.round_to, gauge.low, gauge.high)
             self.counters[f"{self.name}: no_number"] += int(len(numbers) - numbers.sum())
             keys = np.where(numbers, keys, -1)
+        if self._values is not None:
+            assert self._gauge.column is not None
+            amounts, known = self._values.hashes(frame[self._gauge.column])
+            self.counters[f"{self.name}: no_value"] += int(len(known) - known.sum())
+            keys = np.where(known, keys, -1)
         if self._where is not None:
             keys = np.where(_holds(frame, self._where), keys, -1)
         return keys, amounts
@@ -144,7 +154,9 @@ def check_types(plan: Plan, parts: Sequence[tuple[str, dict[str, pl.DataType]]])
 
 
 def _check_gauge(part: str, gauge: PlannedGauge, types: dict[str, pl.DataType]) -> None:
-    if gauge.column is not None:
+    if gauge.column is not None and gauge.distinct is not None:
+        _check_plain(part, gauge.column, types[gauge.column])
+    elif gauge.column is not None:
         kind = types[gauge.column]
         if not (kind.is_numeric() or _is_text(kind)):
             raise _wrong(part, gauge.column, "numbers or text", kind)

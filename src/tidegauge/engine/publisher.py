@@ -27,7 +27,7 @@ from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.plan import Plan
-from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64, State
+from tidegauge.strategies.strategy import Float64, Int64, State
 
 if TYPE_CHECKING:
     import polars as pl
@@ -156,7 +156,13 @@ class Publisher:
                 self._put_next()
 
     def settle(self) -> None:
-        """Put the files that are still waiting."""
+        """Put the files that are still waiting.
+
+        Raises:
+            StoreBehind: Another store has taken the folder.
+        """
+        if self._waiting:
+            self.claim.refuse_taken()
         while self._waiting:
             self._put_next()
 
@@ -277,8 +283,8 @@ class Publisher:
         cells = block.measured.shape[1]
         table = pl.DataFrame(
             {
-                "step": numbers // COORDINATES_PER_STEP + 1,
-                "row": numbers % COORDINATES_PER_STEP,
+                "step": numbers // strategy.coordinates_per_step + 1,
+                "row": numbers % strategy.coordinates_per_step,
                 "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
             }
         )

@@ -30,6 +30,7 @@ from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, StoreBehind
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.planning.plan import Plan
+from tidegauge.strategies.strategy import State
 
 if TYPE_CHECKING:
     from tidegauge.planning.settings import Settings
@@ -38,6 +39,7 @@ __all__ = ["Outcome", "last_step", "run"]
 
 Progress = Callable[[int, int], None]
 
+_SEEN = "seen"  # part of a gauge's private state: the values that it has counted
 _LANES = 1 << 17  # steps times cells of a block: 1 MB of measurement, some 15 MB of releases
 
 
@@ -196,7 +198,7 @@ class _Work:
             source,
             first,
             last,
-            **self._unit(),
+            **{**self._unit(), **self._seen()},
         )
         meters = self._meters()
         clamped = store.counters().get("clamped", 0)
@@ -213,7 +215,7 @@ class _Work:
                         start,
                         steps,
                         measured,
-                        {name: meter.state for name, meter in meters.items()},
+                        _with_seen(meters, found.seen_at(start + steps)),
                         readings=self.publisher.checkpoints(),
                         bounding=found.unit_state_at(start + steps),
                         counters={
@@ -252,15 +254,48 @@ class _Work:
             raise damaged(store.path)
         return {"unit_key": key, "unit_state": used}
 
+    def _seen(self) -> dict[str, Any]:
+        """The values that were counted, and the key of their hashes; else all would be new."""
+        counting = [gauge.name for gauge in self.plan.gauges if gauge.distinct is not None]
+        if not counting:
+            return {}
+        store = self.store
+        key, seen = store.unit_key, _seen(store.states())
+        if not key or (store.step and set(seen) != set(counting)):
+            raise damaged(store.path)
+        return {"unit_key": key, "seen": seen}
+
     def _meters(self) -> dict[str, Meter]:
         """One meter a gauge, each under a key of its own, at the committed step."""
         states, step = self.store.states(), self.store.step
         if step and set(states) != {gauge.name for gauge in self.plan.gauges}:
             raise damaged(self.store.path)
         return {
-            gauge.name: Meter(gauge.mechanism, state=states.get(gauge.name), step=step)
+            gauge.name: Meter(gauge.mechanism, state=_without_seen(states, gauge.name), step=step)
             for gauge in self.plan.gauges
         }
+
+
+def _with_seen(
+    meters: Mapping[str, Meter], seen: Mapping[str, State]
+) -> dict[str, dict[str, State]]:
+    """The private state of every gauge, with the values that it has seen if it counts those."""
+    states = {name: dict(meter.state) for name, meter in meters.items()}
+    for name, values in seen.items():
+        states[name][_SEEN] = values
+    return states
+
+
+def _seen(states: Mapping[str, Mapping[str, State]]) -> dict[str, State]:
+    """The values that gauges have seen, of stored states."""
+    return {name: state[_SEEN] for name, state in states.items() if _SEEN in state}
+
+
+def _without_seen(states: Mapping[str, Mapping[str, State]], name: str) -> dict[str, State] | None:
+    """The stored state of a gauge's meter; None: there is none yet."""
+    if name not in states:
+        return None
+    return {part: state for part, state in states[name].items() if part != _SEEN}
 
 
 def _over(moment: datetime, start_us: int, step_us: int) -> int:

@@ -5,8 +5,8 @@ grains from its own value. So one row more or less moves one cell of one step of
 most the declared contribution. Rows that cannot be read, have no stamp, or lie outside the steps
 that are asked for add nothing. What was dropped is counted for the operator alone.
 
-Time grows with the rows, memory with steps x cells and, if an id is protected, with what is kept of
-each id; neither the number of rows nor their order matters for memory.
+Time grows with the rows, memory with steps x cells and with what is kept of each protected id and
+each counted value; neither the number of rows nor their order matters for memory.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from tidegauge.engine.accumulator import MOST, Accumulator
 from tidegauge.engine.bounding import Bounding
 from tidegauge.engine.clock import steps
 from tidegauge.engine.contributions import Contributor, check_types
+from tidegauge.engine.distinct import DistinctCounts
+from tidegauge.engine.hashed import checked_key
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.stamps import stamps
 from tidegauge.errors import InvalidParameter
@@ -32,7 +34,7 @@ from tidegauge.privacy.unit import NeighboringRelation
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.planning.plan import Plan
+    from tidegauge.planning.plan import Plan, PlannedGauge
 
 __all__ = ["Totals", "totals"]
 
@@ -57,6 +59,8 @@ class Totals:
         unit_state_at: Returns how many events of each id are used up when a step in
             ``[first, last]`` begins; private, to be stored with the measurement of the steps
             before. None unless an id is protected.
+        seen_at: Returns, by name of the gauge, what counts of different values need when a step
+            in ``[first, last]`` begins; private, stored alike. Empty without such a gauge.
     """
 
     arrays: dict[str, Int64]
@@ -65,6 +69,7 @@ class Totals:
     records: int
     counters: dict[str, int] = field(repr=False)
     unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
+    seen_at: Callable[[int], dict[str, State]] = field(default=lambda _: {}, repr=False)
 
     @property
     def unit_state(self) -> State | None:
@@ -80,6 +85,7 @@ def totals(
     *,
     unit_key: bytes | None = None,
     unit_state: Mapping[str, NDArray[np.int64]] | None = None,
+    seen: Mapping[str, Mapping[str, NDArray[np.int64]]] | None = None,
 ) -> Totals:
     """Read a source once and return the exact totals of the steps ``[first, last)``.
 
@@ -90,9 +96,10 @@ def totals(
         last: The step after the last. None, only where each record is a step: the number of
             records, which is public there, but not beyond the clock's end.
         unit_key: At least 16 secret bytes, the same over the life of a store; ids are kept only
-            as hashes under it. Needed if an id is protected.
+            as hashes under it. Needed if an id is protected or different values are counted.
         unit_state: What ``unit_state_at(first)`` of the call for the steps before returned; None:
             no events are used up.
+        seen: What ``seen_at(first)`` of that call returned; None: no value was seen.
 
     Raises:
         SourceUnavailable: The source is away, cannot be read or lacks a column. Never because of
@@ -101,7 +108,7 @@ def totals(
     """
     _check_range(plan, first, last)
     check_types(plan, source.types(plan.columns))
-    reading = _Reading(plan, first, last, unit_key, unit_state)
+    reading = _Reading(plan, first, last, unit_key, unit_state, seen or {})
     for frame in source.batches(plan.columns):
         reading.add(frame)
     return reading.totals()
@@ -118,6 +125,15 @@ def _check_range(plan: Plan, first: int, last: int | None) -> None:
         integer("last", last, low=first, high=MOST if plan.clock.end is None else plan.clock.end)
 
 
+def _sums(
+    gauge: PlannedGauge, first: int, seen: Mapping[str, NDArray[np.int64]] | None
+) -> Accumulator | DistinctCounts:
+    """What adds up one gauge."""
+    if gauge.distinct is not None:
+        return DistinctCounts(gauge.distinct, len(gauge.cells), first, seen)
+    return Accumulator(gauge.largest)
+
+
 class _Reading:
     """The state of one pass over a source."""
 
@@ -128,24 +144,21 @@ class _Reading:
         last: int | None,
         key: bytes | None,
         state: Mapping[str, NDArray[np.int64]] | None,
+        seen: Mapping[str, Mapping[str, NDArray[np.int64]]],
     ) -> None:
         self._plan, self._first, self._last = plan, first, last
-        self._gauges = [Contributor(gauge) for gauge in plan.gauges]
-        self._sums = [Accumulator(gauge.largest) for gauge in self._gauges]
+        self._gauges = [Contributor(gauge, key) for gauge in plan.gauges]
+        self._sums = [_sums(gauge, first, seen.get(gauge.name)) for gauge in plan.gauges]
         self._records = 0
         self._counters: Counter[str] = Counter()
         if last is not None:
-            for total, gauge in zip(self._sums, self._gauges, strict=True):
-                total.grow((last - first) * gauge.cells)
+            self._grow(last)
         self._bounding = None
         if plan.unit is not None:
-            if key is None or len(key) < 16:
-                raise InvalidParameter(
-                    "Expected unit_key to be at least 16 secret bytes, got fewer. Ids are kept "
-                    "only as hashes under it. Give the store's key."
-                )
+            unit_key = checked_key(key)
             replaced = plan.relation is NeighboringRelation.REPLACE_ONE
-            self._bounding = Bounding(plan.unit, len(self._gauges), key, state, every_row=replaced)
+            count = len(self._gauges)
+            self._bounding = Bounding(plan.unit, count, unit_key, state, every_row=replaced)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Add one batch."""
@@ -176,7 +189,11 @@ class _Reading:
 
     def _sum(self, parts: Iterable[tuple[Int64, Int64 | None]]) -> None:
         for total, gauge, (keys, amounts) in zip(self._sums, self._gauges, parts, strict=True):
-            total.add(keys - self._first * gauge.cells, amounts)
+            if isinstance(total, DistinctCounts):
+                assert amounts is not None
+                total.add(keys, amounts)
+            else:
+                total.add(keys - self._first * gauge.cells, amounts)
 
     def _placed(
         self, frame: pl.DataFrame, known: NDArray[np.bool_], start: int
@@ -186,7 +203,9 @@ class _Reading:
         if plan.time is None or plan.clock.step_us is None:
             step = np.arange(start, start + frame.height)
             end = plan.clock.end if last is None else last
-            self._grow(start + frame.height if end is None else min(end, start + frame.height))
+            if last is None:
+                reached = start + frame.height
+                self._grow(reached if end is None else min(end, reached))
             inside = known & (step >= first)
             self._counters["step_published"] += int((known & (step < first)).sum())
             if end is not None:
@@ -205,9 +224,9 @@ class _Reading:
         return us, step, inside
 
     def _grow(self, end: int) -> None:
-        """Make room for the steps of records, if their number comes from the source."""
-        if self._last is None:
-            for total, gauge in zip(self._sums, self._gauges, strict=True):
+        """Make room for sums up to a step."""
+        for total, gauge in zip(self._sums, self._gauges, strict=True):
+            if isinstance(total, Accumulator):
                 total.grow(max(0, end - self._first) * gauge.cells)
 
     def _dropped(self, reason: str, kept: NDArray[np.bool_]) -> None:
@@ -224,11 +243,27 @@ class _Reading:
             self._counters.update(self._bounding.counters)
         arrays = {}
         for gauge, total in zip(self._gauges, self._sums, strict=True):
-            arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
+            if isinstance(total, DistinctCounts):
+                arrays[gauge.name] = total.result(last)
+            else:
+                arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
             self._counters.update(gauge.counters)
         return Totals(
-            arrays, self._first, last, self._records, dict(self._counters), self._unit_state
+            arrays,
+            self._first,
+            last,
+            self._records,
+            dict(self._counters),
+            self._unit_state,
+            self._seen,
         )
+
+    def _seen(self, step: int) -> dict[str, State]:
+        return {
+            gauge.name: total.state(step)
+            for gauge, total in zip(self._gauges, self._sums, strict=True)
+            if isinstance(total, DistinctCounts)
+        }
 
     def _unit_state(self, step: int) -> State | None:
         if self._bounding is None:

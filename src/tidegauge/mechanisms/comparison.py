@@ -39,12 +39,20 @@ def least_std(
     f(b) of that noise at the scale b = (L1 norm of the unit's change) / epsilon: columns of C have
     whole numbers of grains, so their L1 norm n is at least 1 and at least their L2 norm, the scale
     is n b, and f(n b) >= n f(b), as f(b) = 1 / (sqrt(2) sinh(1 / (2 b))) grows faster than b.
+
+    A count of different values is bounded like the sum over the same steps: an event whose value
+    nobody else brings changes it by that column of the decay.
     """
     events = neighbors.unit.max_events if neighbors.unit.min_separation == 0 else 1
-    if isinstance(cost, GaussianCost):
-        least = events * math.sqrt(neighbors.event_l2_squared) / float(cost.mu)
+    if neighbors.distinct is None:
+        l1, l2_squared = neighbors.event_l1, neighbors.event_l2_squared
     else:
-        rate = float(cost.epsilon / (events * neighbors.event_l1))
+        l1 = neighbors.high * neighbors.moved_cells
+        l2_squared = neighbors.high * l1
+    if isinstance(cost, GaussianCost):
+        least = events * math.sqrt(l2_squared) / float(cost.mu)
+    else:
+        rate = float(cost.epsilon / (events * l1))
         least = math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
     return bound_of(decay, horizon, end, every) * least
 

@@ -90,6 +90,8 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     taken = scores.index(min(scores))
     if scores[taken] == math.inf:
         gauge = next(i for i, tried in enumerate(wholes[0]) if _best(tried).plan is None)
+        if requests[gauge].strategy is not None:
+            raise _refused_by_name(requests[gauge], _best(wholes[0][gauge]))
         raise _unsupported(requests[gauge])
     judged: list[list[Candidate]] = [[] for _ in requests]
     for whole in wholes:
@@ -155,6 +157,17 @@ def _why_not_all(
     return (
         f"needs {worst.noise} noise on all gauges, with which {gauge} would have "
         f"{_times(worst.score / score)} the noise"
+    )
+
+
+def _refused_by_name(request: Request, candidate: Candidate) -> UnsupportedCombination:
+    """Why the one strategy that was asked for by name cannot be used."""
+    where = f"Gauge {request.name}: " if request.name else ""
+    assert request.strategy is not None
+    reason = candidate.verdict.removeprefix("refused: ")
+    return UnsupportedCombination(
+        f"{where}Expected what {request.strategy.name} serves, got a gauge that it does not: "
+        f"{reason}. Nothing else was asked for. Leave the strategy out."
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
@@ -22,6 +22,7 @@ from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
+from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
@@ -41,11 +42,14 @@ from tidegauge.strategies.decay import (
     Window,
     full_after,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
+from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
-__all__ = ["NOISE_IN_WORDS", "GaugePlan", "views_read"]
+__all__ = ["NOISE_IN_WORDS", "GaugePlan", "check_distinct", "views_read"]
 
 _CHUNK = 256  # steps whose numbers are computed together
 _STRATEGIES: dict[type, str] = {
@@ -54,8 +58,12 @@ _STRATEGIES: dict[type, str] = {
     Comb: "a buffered linear Toeplitz encoding of the stream behind a comb",
     NormalisedBlt: "a buffered linear Toeplitz encoding with multipliers, for so many steps",
     DenseToeplitz: "a Toeplitz encoding of a short stream",
+    DecayedTree: "the left nodes of a tree of decayed sums",
     Blocks: "nested blocks of steps",
     OpenBlocks: "nested blocks of steps, open ones included",
+    Shaped: "the count itself under shaped noise",
+    Anchored: "the count now and then, and its changes in between",
+    PolynomialSum: "windows of falling weight, each by binary trees",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",
@@ -78,7 +86,8 @@ class GaugePlan:
         neighbors: Who is protected and how far one unit can move the stream.
         strategy: The factorization, with the exact numbers that define it.
         law: The noise, in lattice units of the strategy.
-        max_per_step: Totals of a cell and step are clamped to this many grains.
+        max_per_step: Totals of a cell and step are clamped to this many grains; larger counts of
+            different values are refused, for what is cut off an interval need not be one.
         horizon: How many steps the accuracy is designed for; None: unknown.
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
@@ -115,6 +124,12 @@ class GaugePlan:
             InvalidParameter: There is no view of this name, or it is neither.
         """
         if isinstance(view, Decay):
+            if self.neighbors.distinct is not None and view != self.views[0][1]:
+                raise InvalidParameter(
+                    f"Expected the count of different values itself, {self.views[0][0]}, got "
+                    f"{shown(view.name)}. Those of another window are no function of it. Measure "
+                    "them in a gauge of their own."
+                )
             return view
         for name, decay in self.views:
             if name == view:
@@ -205,14 +220,17 @@ class GaugePlan:
         std = np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         if what == "std":
             return std
+        if isinstance(self.law, BitFlips):
+            raise UnsupportedCombination(
+                "Expected noise that is added, got randomised response. Its law depends on the "
+                "bits. Use error_at of its system, a bound for all of them."
+            )
         std *= sqrt(summed)
         tail = tails(self.level, self.band, steps, self.last_step)
         if isinstance(self.law, RoundedGaussian):
             return gaussian_half_width(std, tail)
-        # in differences of blocks, draws come and go: a wider law need not contain the other, and
-        # two laws of one variance need not be the same
-        change = isinstance(decay, Difference) and isinstance(self.strategy, Blocks | OpenBlocks)
-        growing = not change and bool((np.diff(std) >= 0).all())
+        alike = self.strategy.gain_tells_terms(decay)
+        growing = alike and bool((np.diff(std) >= 0).all())
         found = dict[tuple[float, float], float]()
         result, used = np.empty(_CHUNK), -1
         for i in range(_CHUNK - 1, -1, -1):
@@ -220,7 +238,7 @@ class GaugePlan:
             # slightly later step is safe
             if not growing or used < 0 or std[i] < std[used] * _CLOSE:
                 # steps of one variance weigh draws alike: longer rows differ by weights of 0 alone
-                key = float(i if change else std[i]), float(tail[i])
+                key = float(std[i] if alike else i), float(tail[i])
                 if key not in found:
                     weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
                     terms = weights.tobytes(), (counts * summed).tobytes()
@@ -349,7 +367,12 @@ class GaugePlan:
         if norm not in self.strategy.norms:
             raise _unpaid(f"a strategy that is proved for {norm.value} noise", "one that is not")
         amount = self.cost.mu if isinstance(self.cost, GaussianCost) else self.cost.epsilon
-        if self.law.scale * amount < self.strategy.sensitivity(norm, self.neighbors):
+        try:
+            check_distinct(self.strategy, self.neighbors)
+            moved = self.strategy.sensitivity(norm, self.neighbors)
+        except UnsupportedCombination:
+            raise _unpaid("a strategy that is proved for what is counted", "another") from None
+        if self.law.scale * amount < moved:
             raise _unpaid("a noise scale of sensitivity over cost or more", "a smaller one")
         if not 1 <= self.max_per_step <= self.strategy.largest_total:
             raise _unpaid("max_per_step within what the strategy can hold", "more")
@@ -360,11 +383,22 @@ class GaugePlan:
         horizon, end = steps_of(self.horizon, self.end)
         if (horizon, end) != (self.horizon, self.end):
             raise _unpaid("a horizon within the end", "another")
+        self._verify_distinct()
         self.charged()
+
+    def _verify_distinct(self) -> None:
+        """Refuse a count of different values with other views than the count itself."""
+        distinct = self.neighbors.distinct
+        if distinct is not None:
+            view = Running() if distinct == "ever" else Window(distinct)
+            if [decay for _, decay in self.views] != [view]:
+                raise _unpaid("the count of different values as the one view", "others")
 
     @property
     def noise(self) -> str:
         """The kind of the noise, in words."""
+        if isinstance(self.law, BitFlips):
+            return "randomised response"
         return NOISE_IN_WORDS[type(self.cost)]
 
     @property
@@ -377,6 +411,26 @@ class GaugePlan:
         """SHA-256 of everything but the published views; noise of another plan shares no word."""
         text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_distinct(strategy: Strategy, neighbors: Neighbors) -> None:
+    """Refuse a strategy under which values that are seen for the first time could move too far.
+
+    An event moves such a count at two steps, in opposite ways. Columns of C with inner products
+    of at least 0 then differ by no more than the root of their two squares: that is charged.
+
+    Raises:
+        UnsupportedCombination: The strategy is not known to have such columns.
+    """
+    if neighbors.distinct in (None, neighbors.lasting):
+        return
+    alike = isinstance(strategy, Identity | Blt | NormalisedBlt | Blocks | OpenBlocks)
+    if isinstance(strategy, DenseToeplitz):
+        alike = min(strategy.coefficients) >= 0
+    if not alike:
+        raise UnsupportedCombination(
+            "it is not proved for counts of different values, whose changes have both signs"
+        )
 
 
 @lru_cache(maxsize=4096)

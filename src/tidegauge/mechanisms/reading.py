@@ -31,6 +31,8 @@ class Reading:
     def __init__(
         self, plan: GaugePlan, views: Sequence[Decay], *, state: State | None = None, step: int = 0
     ) -> None:
+        for view in views:
+            plan.decay(view)
         self._strategy, self._cells = plan.strategy, plan.neighbors.cells
         self._views, self._step = tuple(views), step
         self._state = self._strategy.init_decoder(views, self._cells) if state is None else state

@@ -11,8 +11,9 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.intervals import Band, band_of, level_of
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
-from tidegauge.privacy.unit import Neighbors, relation_of, unit_of
+from tidegauge.privacy.unit import Distinct, Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.named import ByName
 
 __all__ = ["Request", "importance_in", "request_of"]
 
@@ -43,6 +44,7 @@ class Request:
             views that are not named. It shapes the noise, not the guarantee.
         name: What the gauge is called where there are several.
         budget_weight: Its part in the split of the guarantee over several gauges.
+        strategy: The only candidate, asked for by name; None: all that fit are compared.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -59,6 +61,7 @@ class Request:
     importance: tuple[tuple[str, float], ...] = ()
     name: str = ""
     budget_weight: Fraction = Fraction(1)
+    strategy: ByName | None = None
 
 
 def request_of(
@@ -78,8 +81,14 @@ def request_of(
     level: Any = 0.95,
     band: Any = "pointwise",
     importance: Any = None,
+    strategy: ByName | None = None,
+    distinct: Distinct | None = None,
 ) -> Request:
     """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
+
+    ``strategy``, from :func:`~tidegauge.strategies.named.by_name`, is the only candidate if given.
+    ``distinct`` says which different values are counted, if any: see
+    :class:`~tidegauge.privacy.unit.Neighbors`.
 
     Raises:
         InvalidParameter: An argument is impossible; the message says which and what to do.
@@ -93,7 +102,7 @@ def request_of(
     number, names, scalar = cells_of(cells)
     low, high = _change_of(max_change)
     neighbors = Neighbors(
-        unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number
+        unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number, distinct
     )
     if max_per_step is None:
         max_per_step = _EVENTS_PER_STEP * neighbors.largest
@@ -112,6 +121,7 @@ def request_of(
         level=level_of(level),
         band=band_of(band),
         importance=importance_of(importance, [name for name, _ in checked_views]),
+        strategy=strategy,
     )
 
 

@@ -16,9 +16,10 @@ from tidegauge.checks import LARGEST, shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
+from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
-from tidegauge.privacy.unit import Contributions, Event, Neighbors, relation_of
+from tidegauge.privacy.unit import Contributions, Distinct, Event, Neighbors, relation_of
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.decay import (
@@ -30,8 +31,11 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
+from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
 
@@ -209,6 +213,7 @@ def _nothing(_: Any) -> dict[str, Any]:
 
 
 def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
+    distinct = {} if neighbors.distinct is None else {"distinct": neighbors.distinct}
     return {
         "unit": plain(neighbors.unit),
         "relation": neighbors.relation.value,
@@ -216,15 +221,36 @@ def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
         "high": neighbors.high,
         "max_cells": neighbors.max_cells,
         "cells": neighbors.cells,
+        **distinct,  # sums say nothing of it
     }
 
 
 def _read_neighbors(reader: Reader) -> Neighbors:
-    return Neighbors(
-        read_as(reader.take("unit"), Event, Contributions),
-        relation_of(reader.text("relation")),
-        *(reader.integer(name) for name in ("low", "high", "max_cells", "cells")),
-    )
+    unit = read_as(reader.take("unit"), Event, Contributions)
+    relation = relation_of(reader.text("relation"))
+    low, high = reader.integer("low"), reader.integer("high")
+    touched, cells = reader.integer("max_cells"), reader.integer("cells")
+    distinct = _read_distinct(reader) if "distinct" in reader.names else None
+    return Neighbors(unit, relation, low, high, touched, cells, distinct)
+
+
+def _read_distinct(reader: Reader) -> Distinct:
+    given = reader.take("distinct")
+    if given == "ever":
+        return "ever"
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise InvalidParameter(
+            f'Expected distinct to be "ever" or steps, got {shown(given)}. It was changed.'
+        )
+    return given
+
+
+def _weights(strategy: Blocks | OpenBlocks) -> dict[str, Any]:
+    return {"weights": list(strategy.weights)} if strategy.weights else {}  # equal ones say nothing
+
+
+def _read_weights(reader: Reader) -> tuple[int, ...]:
+    return reader.integers("weights") if "weights" in reader.names else ()
 
 
 def _blocks(strategy: Blocks) -> dict[str, Any]:
@@ -232,7 +258,19 @@ def _blocks(strategy: Blocks) -> dict[str, Any]:
         "levels": list(strategy.levels),
         "signed": strategy.signed,
         "lattice_bits": strategy.lattice_bits,
+        **_weights(strategy),
+        **({"printed": True} if strategy.printed else {}),
     }
+
+
+def _read_blocks(reader: Reader) -> Blocks:
+    return Blocks(
+        reader.integers("levels"),
+        reader.flag("signed"),
+        reader.integer("lattice_bits"),
+        _read_weights(reader),
+        "printed" in reader.names and reader.flag("printed"),
+    )
 
 
 def _open_blocks(strategy: OpenBlocks) -> dict[str, Any]:
@@ -240,6 +278,7 @@ def _open_blocks(strategy: OpenBlocks) -> dict[str, Any]:
         "levels": list(strategy.levels),
         "views": [plain(view) for view in strategy.views],
         "lattice_bits": strategy.lattice_bits,
+        **_weights(strategy),
     }
 
 
@@ -268,6 +307,26 @@ def _normalised(strategy: NormalisedBlt) -> dict[str, Any]:
 
 def _dense(strategy: DenseToeplitz) -> dict[str, Any]:
     return {"coefficients": list(strategy.coefficients), "lattice_bits": strategy.lattice_bits}
+
+
+def _shaped(strategy: Shaped) -> dict[str, Any]:
+    return {
+        "gaps": list(strategy.gaps),
+        "weights": list(strategy.weights),
+        "window": strategy.window,
+        "lattice_bits": strategy.lattice_bits,
+        "charged_steps": strategy.charged_steps,
+    }
+
+
+def _polynomial_sum(strategy: PolynomialSum) -> dict[str, Any]:
+    return {
+        "beta": fraction_text(strategy.beta),
+        "powers": list(strategy.powers),
+        "ends": list(strategy.ends),
+        "weights": list(strategy.weights),
+        "printed": strategy.printed,
+    }
 
 
 _FORMS: dict[type, _Form] = {
@@ -320,16 +379,42 @@ _FORMS: dict[type, _Form] = {
     DenseToeplitz: _Form(
         _dense, lambda r: DenseToeplitz(r.integers("coefficients"), r.integer("lattice_bits"))
     ),
-    Blocks: _Form(
-        _blocks,
-        lambda r: Blocks(r.integers("levels"), r.flag("signed"), r.integer("lattice_bits")),
+    Shaped: _Form(
+        _shaped,
+        lambda r: Shaped(
+            r.integers("gaps"),
+            r.integers("weights"),
+            r.integer("window"),
+            r.integer("lattice_bits"),
+            r.integer("charged_steps"),
+        ),
     ),
+    Anchored: _Form(
+        lambda s: {"periods": list(s.periods), "window": s.window},
+        lambda r: Anchored(r.integers("periods"), r.integer("window")),
+    ),
+    DecayedTree: _Form(
+        lambda s: {"gap": s.gap, "lattice_bits": s.lattice_bits, "printed": s.printed},
+        lambda r: DecayedTree(r.integer("gap"), r.integer("lattice_bits"), r.flag("printed")),
+    ),
+    Blocks: _Form(_blocks, _read_blocks),
     OpenBlocks: _Form(
         _open_blocks,
         lambda r: OpenBlocks(
             r.integers("levels"),
             tuple(read_as(view, Running, Window) for view in r.items("views")),
             r.integer("lattice_bits"),
+            _read_weights(r),
+        ),
+    ),
+    PolynomialSum: _Form(
+        _polynomial_sum,
+        lambda r: PolynomialSum(
+            r.fraction("beta"),
+            r.integers("powers"),
+            r.integers("ends"),
+            r.integers("weights"),
+            r.flag("printed"),
         ),
     ),
     RoundedGaussian: _Form(
@@ -339,6 +424,9 @@ _FORMS: dict[type, _Form] = {
     DiscreteLaplace: _Form(
         lambda law: {"scale": fraction_text(law.scale)},
         lambda r: DiscreteLaplace(r.fraction("scale")),
+    ),
+    BitFlips: _Form(
+        lambda law: {"scale": fraction_text(law.scale)}, lambda r: BitFlips(r.fraction("scale"))
     ),
     GaussianCost: _Form(
         lambda cost: {"mu_squared": fraction_text(cost.mu_squared)},

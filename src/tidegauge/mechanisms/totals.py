@@ -73,6 +73,11 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
     low, high = -most if neighbors.low < 0 else 0, most if neighbors.high > 0 else 0
     if least >= low and largest <= high:
         return np.ascontiguousarray(array, dtype=np.int64), 0
+    if neighbors.lasting:
+        raise InvalidInput(
+            f"Expected at most {most} different values, got more. Their counts cannot be cut off "
+            "as sums can: an event would move them otherwise. Count fewer, or in several gauges."
+        )
     return _clamped(array, low, high)
 
 

@@ -8,43 +8,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from fractions import Fraction
+from contextlib import suppress
 from functools import lru_cache
-from math import ceil, sqrt
+from math import sqrt
 
 import numpy as np
 
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std
-from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
+from tidegauge.mechanisms.funding import DENSE_BITS, funded
+from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan, check_distinct
 from tidegauge.mechanisms.request import Request
-from tidegauge.noise import gaussian, laplace
-from tidegauge.noise.gaussian import RoundedGaussian
-from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies import dense
-from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels
-from tidegauge.strategies.blt import Blt, Comb, Fit, NormalisedBlt, fit, fit_normalised, normalised
+from tidegauge.strategies.asked import Asked
+from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_shares
+from tidegauge.strategies.blt import Fit, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Running, Step
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
+from tidegauge.strategies.distinct import Anchored, anchored, shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.named import NAMED, ByName, named_strategy
 from tidegauge.strategies.strategy import Norm, Strategy
 
 __all__ = ["candidates"]
 
-_FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
-_SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
-_ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
 _DENSE_WORTH = 0.99  # of the best other ratio: a dense strategy keeps the whole stream in memory
-_DENSE_BITS = (30, 24, 20, 16, 12)  # of the largest coefficient
 _LONGEST_LAG = 2048  # of a comb, in steps
 _COMB_MEMORY = 1 << 28  # bytes of all its totals and increments: 16 a cell and step of its lag
-_OVERFLOW = "its coordinates could overflow 64 bits, or its noise cannot be drawn exactly"
-_ROUNDING = "its rounding for ever would cost more than 0.2 % of the noise, and no end is declared"
 
 
 def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
@@ -52,16 +46,40 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
 
     Each is proved private under noise of this kind; its lattice is chosen afterwards.
     """
-    decays = tuple(_decays(request))
+    window, decays = request.neighbors.lasting, tuple(_decays(request))
+    norm = Norm.L2 if kind is GaussianCost else Norm.L1
+    asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
+    if window is not None and request.strategy is not None:
+        raise UnsupportedCombination("it serves sums, not counts of different values")
+    if window is not None:
+        yield from _of_windows(window, kind)
+    elif request.strategy is not None:
+        yield NAMED[request.strategy.name].words, named_strategy(request.strategy, asked)
+    else:
+        yield from _of_sums(request, kind, asked)
+
+
+def _of_sums(request: Request, kind: type[Cost], asked: Asked) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for sums of steps, and of values that are seen for the first time."""
+    decays = asked.views
     yield "the stream itself", Identity(0)
-    if kind is GaussianCost:
-        if not all(isinstance(decay, Step) for decay in decays):
-            for found in _fits(request, decays):
-                comb = f" behind a comb of {found.comb[1]} steps" if found.comb else ""
-                name = f"{len(found.gaps)} buffers fitted to the views{comb}"
-                yield name, found.strategy(lattice_bits=0)
-        yield from _short(request, decays)
-        return
+    if request.neighbors.distinct is None:
+        yield from _of_papers(asked)
+    yield from (_of_filters if kind is GaussianCost else _of_blocks)(request, decays)
+
+
+def _of_filters(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
+    """Under Gaussian noise: what is fitted to the views, and what is made for so many steps."""
+    if not all(isinstance(decay, Step) for decay in decays):
+        for found in _fits(request, decays):
+            comb = f" behind a comb of {found.comb[1]} steps" if found.comb else ""
+            buffers = f"{len(found.gaps)} buffer{'s' * (len(found.gaps) != 1)}"
+            yield f"{buffers} fitted to the views{comb}", found.strategy(lattice_bits=0)
+    yield from _short(request, decays)
+
+
+def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
+    """Under Laplace noise: blocks, open ones included or not, for one length or for any."""
     bounds, horizon = tuple(_bounds(request)), request.horizon or UNKNOWN_HORIZON
     designs = [_blocks(decays, bounds, horizon, opened) for opened in (True, False)]
     for blocks in dict.fromkeys(designs):
@@ -69,6 +87,50 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
             opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
             *smaller, largest = map(str, blocks.levels)
             yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
+    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, PureCost))
+    if len(targets) > len(decays):
+        shared = _shared(decays, targets)
+        *smaller, largest = map(str, shared.levels)
+        yield f"blocks of {', '.join(smaller)} and {largest} steps, for any length", shared
+
+
+def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:
+    """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
+
+    One, but where the length is unknown and the view never forgets, under pure epsilon: blocks of
+    so many levels serve one length best. Their error grows as log^1.5 of it and the bound as log,
+    so that bound alone would judge by the longest stream.
+    """
+    horizon, spread = request.horizon or UNKNOWN_HORIZON, SPREAD_OF_HORIZONS
+    known = request.horizon is not None or request.end is not None
+    if known or kind is not PureCost or worst_step(decay, spread[-1]) is None:
+        yield horizon, bound_of(decay, request.horizon, request.end)
+        return
+    for steps in spread:
+        slower = sqrt(math.log(steps) / math.log(UNKNOWN_HORIZON))
+        yield steps, bound_of(decay, steps, None) * slower
+
+
+def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
+    """Strategies for a count of the different values of a window, which is no sum of steps."""
+    if kind is GaussianCost:
+        made = shaped(window)
+        yield f"the count itself under {len(made.gaps)} buffers of shaped noise", made
+        return
+    yield "the count at each step", Anchored((1,), window)
+    best = anchored(window)
+    if len(best.periods) > 1:
+        *smaller, largest = map(str, best.periods)
+        between = f"its changes over {', '.join(smaller)} in between"
+        yield f"the count every {largest} steps, and {between}", best
+
+
+def _of_papers(asked: Asked) -> Iterator[tuple[str, Strategy]]:
+    """The papers' own strategies that serve what is asked."""
+    for name, entry in NAMED.items():
+        if entry.offered:
+            with suppress(UnsupportedCombination):  # asked for by nobody: passed over in silence
+                yield entry.words, named_strategy(ByName(name), asked)
 
 
 def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
@@ -79,7 +141,7 @@ def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, S
     if not isinstance(decays[0], Running):
         if end <= dense.LONGEST:
             name = f"a dense Toeplitz encoding of {end} steps, all kept in memory"
-            yield name, square_root_strategy(decays[0], end, _DENSE_BITS[0])
+            yield name, square_root_strategy(decays[0], end, DENSE_BITS[0])
     elif end <= normalised.LONGEST:
         made = fit_normalised(end)
         yield f"{len(made.gaps)} buffers with multipliers for {end} steps", made
@@ -96,17 +158,25 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
     """
     kind = type(cost)
     noise = NOISE_IN_WORDS[kind]
-    for name, strategy in _strategies(request, kind):
+    try:
+        tried = list(_strategies(request, kind))
+    except UnsupportedCombination as reason:  # of the one that was asked for by name
+        assert request.strategy is not None, "no other builder refuses"
+        name = NAMED[request.strategy.name].words
+        yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
+        return
+    for name, strategy in tried:
         try:
-            funded, law = _funded(strategy, request, cost)
-            views = tuple(_predicted(request, funded, law, cost))
+            check_distinct(strategy, request.neighbors)
+            best, law = funded(strategy, request, cost)
+            views = tuple(_predicted(request, best, law, cost))
             _refuse_blurred(request, views)
         except UnsupportedCombination as reason:
             yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
             continue
-        made = _plan(request, funded, law, cost)
-        handicap = _DENSE_WORTH if isinstance(funded, DenseToeplitz) else 1.0
-        yield Candidate(name, noise, cost, views, _score(request, views) / handicap, made)
+        made = _plan(request, best, law, cost)
+        handicap = _DENSE_WORTH if isinstance(best, DenseToeplitz) else 1.0
+        yield Candidate(name, noise, cost, views, _score(request, made) / handicap, made)
 
 
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
@@ -144,6 +214,11 @@ def _blocks(
     return best_levels(decays, bounds, horizon, opened=opened)
 
 
+@lru_cache(maxsize=64)
+def _shared(decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], ...]) -> OpenBlocks:
+    return best_shares(decays, targets)
+
+
 def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePlan:
     return GaugePlan(
         views=request.views,
@@ -179,12 +254,12 @@ def _worst_gain(strategy: Strategy, decay: Decay, horizon: int) -> float:
     return strategy.worst_variance_gain(decay, horizon)
 
 
-def _score(request: Request, views: Sequence[Prediction]) -> float:
+def _score(request: Request, made: GaugePlan) -> float:
     """The largest noise over its bound with the weight taken out: noise falls as its root."""
-    importance = dict(zip(_decays(request), _importance(request), strict=True))
     ratio = max(
-        importance[view.decay] * view.worst_std / bound_of(view.decay, request.horizon, request.end)
-        for view in views
+        importance * sqrt(_worst_gain(made.strategy, decay, horizon)) * made.law.std / bound
+        for decay, importance in zip(_decays(request), _importance(request), strict=True)
+        for horizon, bound in _judged_at(request, decay, type(made.cost))
     )
     return ratio * sqrt(request.budget_weight) / request.neighbors.largest
 
@@ -214,82 +289,7 @@ def _refuse_blurred(request: Request, views: Sequence[Prediction]) -> None:
     """Refuse where double precision of the largest value is not small beside the noise."""
     steps = min(request.horizon or UNKNOWN_HORIZON, UNKNOWN_HORIZON)
     for view in views:
-        largest = request.max_per_step * float(np.abs(view.decay.weights(steps)).sum())
+        times = 1.0 if request.neighbors.lasting else np.abs(view.decay.weights(steps)).sum()
+        largest = request.max_per_step * float(times)
         if largest * 2.0**-53 > view.worst_std / 100:
             raise UnsupportedCombination("double precision could not hold its largest values")
-
-
-def _funded(strategy: Strategy, request: Request, cost: Cost) -> tuple[Strategy, Law]:
-    """The strategy on its best lattice, with the noise that the cost pays for.
-
-    Raises:
-        UnsupportedCombination: There is none; the message is the reason.
-    """
-    if isinstance(cost, PureCost):
-        scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
-        fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
-        if not fits or strategy.largest_total < request.max_per_step:
-            raise UnsupportedCombination(_OVERFLOW)
-        return strategy, DiscreteLaplace(scale)
-    if isinstance(strategy, DenseToeplitz):
-        return _dense(strategy, request, cost)
-    assert isinstance(strategy, Blt | Comb | NormalisedBlt | Identity)
-    found = _finest(strategy, request, cost)
-    if isinstance(strategy, Identity | NormalisedBlt):
-        if found is None:
-            raise UnsupportedCombination(_OVERFLOW)
-        return found
-    if found is not None and _rounding_share(found[0], request) <= _ROUNDING_ALLOWED:
-        return found
-    if request.end is None:  # the rounding of 2^38 steps would cost too much on so coarse a lattice
-        raise UnsupportedCombination(_OVERFLOW if found is None else _ROUNDING)
-    found = _finest(replace(strategy, charged_steps=request.end), request, cost)
-    if found is None:
-        raise UnsupportedCombination(_OVERFLOW)
-    return found
-
-
-def _finest(
-    strategy: Blt | Comb | NormalisedBlt | Identity, request: Request, cost: GaussianCost
-) -> tuple[Strategy, Law] | None:
-    """The finest lattice that its integers allow, and rounded Gaussian noise on it."""
-    growth = strategy.beta.denominator if isinstance(strategy, Comb) else 1
-    coarse = (request.neighbors.largest * growth - 1).bit_length()
-    for bits in range(_FINEST, _COARSEST - 1, -1):
-        if bits < coarse and isinstance(strategy, Identity):
-            break  # totals are whole grains: no coarser lattice holds them
-        try:
-            trial = replace(strategy, lattice_bits=bits - coarse)
-        except InvalidParameter:  # not even a total of 1 fits so fine a lattice
-            continue
-        if trial.largest_total < request.max_per_step:
-            continue
-        scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-        if gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE:
-            return trial, RoundedGaussian(scale)
-    return None
-
-
-def _dense(strategy: DenseToeplitz, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:
-    """The longest integers that leave room for the declared totals."""
-    decay, end = request.views[0][1], len(strategy.coefficients)
-    for bits in _DENSE_BITS:
-        trial = square_root_strategy(decay, end, bits)
-        scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
-        fits = gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE
-        if fits and trial.largest_total >= request.max_per_step:
-            return trial, RoundedGaussian(scale)
-    raise UnsupportedCombination(_OVERFLOW)
-
-
-def _rounding_share(strategy: Strategy, request: Request) -> Fraction:
-    """Which part of the sensitivity pays for rounding over the charged steps."""
-    if not isinstance(strategy, Blt | Comb):
-        return Fraction(0)
-    whole = strategy.sensitivity(Norm.L2, request.neighbors)
-    single = replace(strategy, charged_steps=1).sensitivity(Norm.L2, request.neighbors)
-    return (whole - single) / single
-
-
-def _rounded_up(scale: Fraction) -> Fraction:
-    return Fraction(ceil(scale * (1 << _SCALE_BITS)), 1 << _SCALE_BITS)

@@ -78,6 +78,10 @@ class Law(ABC):
     def resolve(self, tape: Tape) -> int | None:
         """Return the draw of one attempt of one lane exactly, None if it is rejected."""
 
+    def meet(self, value: int, draw: int) -> int:
+        """Return what a draw makes of a value: their sum, modulo 2**64."""
+        return _wrapped(value + draw)
+
     def add(self, words: Words, values: Int64, coordinates: Int64) -> None:
         """Add an independent draw to every value, in place, modulo 2**64.
 
@@ -169,7 +173,7 @@ class Law(ABC):
             if draw is None:
                 rejected.append(lane)
             else:
-                flat[lane] = _wrapped(int(flat[lane]) + draw)
+                flat[lane] = self.meet(int(flat[lane]), draw)
         return np.array(rejected, dtype=np.int64)
 
 

@@ -14,13 +14,21 @@ from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
 from tidegauge.planning.known_values import distinct, values_of_file
-from tidegauge.planning.parts import ALL_CELLS, Clock, IdUnit, TimeColumn, count_cells
+from tidegauge.planning.parts import (
+    ALL_CELLS,
+    MOST_VALUES,
+    Clock,
+    IdUnit,
+    Kind,
+    TimeColumn,
+    count_cells,
+)
 from tidegauge.planning.problems import did_you_mean
 from tidegauge.planning.settings import Settings, Sink
 from tidegauge.planning.sources import kind_of, unknown_kind
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.unit import relation_of
-from tidegauge.strategies.decay import Running, Step
+from tidegauge.strategies.decay import Running, Step, Window
 
 __all__ = ["Agreement"]
 
@@ -29,6 +37,24 @@ _EVENTS_PER_STEP = 1 << 20
 _MOST_TOTAL = 1 << 62
 _PLACES = frozenset({"sources", "store", "public", "mark", "sinks"})
 _CLOCK = frozenset({"step", "start", "end", "event_time", "timezone", "time_format"})
+
+
+_WHY_NOT_DISTINCT = {
+    "views": "Expected no views beside count_distinct, got some. Different values of another "
+    "window are no function of these: each window is a gauge of its own.",
+    "anticipate": "Expected no anticipate beside count_distinct, got some. Its one view is its "
+    "window.",
+    "max_per_step": "Expected no max_per_step beside count_distinct, got one. A count of different "
+    "values cannot be cut off as a sum can.",
+    "totals": "Expected no totals beside count_distinct, got some. A value that occurs in two "
+    "cells would count twice: a gauge without by counts it once.",
+}
+
+
+def _kind(read: form.GaugeForm) -> Kind:
+    if read.count_distinct is not None:
+        return "count_distinct"
+    return "count" if read.sum is None else "sum"
 
 
 class Agreement:
@@ -196,18 +222,22 @@ class Agreement:
     def _gauge(self, name: str, read: form.GaugeForm) -> GaugeConfig | None:
         path: Path_ = ("gauges", name)
         self._try(path, lambda: fields.name(name), key=True)
-        if (read.count is None) == (read.sum is None):
-            got = "neither" if read.count is None else "both"
+        given = [part for part in (read.count, read.sum, read.count_distinct) if part is not None]
+        if len(given) != 1:
+            got = ("none of them", "", "two", "all")[len(given)]
             self._refuse(
                 path,
-                f"Expected count or sum, got {got}. Each is a gauge of its own. "
-                "Write count: {where: ...}, or sum: {column: ..., bounds: [lowest, highest]}.",
+                f"Expected count, sum or count_distinct, got {got}. Each is a gauge of its own. "
+                "Write count: {where: ...}, sum: {column: ..., bounds: [lowest, highest]}, or "
+                "count_distinct: {column: ..., window: 7d}.",
                 key=True,
             )
             return None
         grains = self._grains(path, read)
         by = self._by(path, read)
         views = self._views((*path, "views"), read.views)
+        if read.count_distinct is not None:
+            views = self._distinct(path, read, read.count_distinct.window)
         weight = read.budget_weight
         if weight <= 0:
             self._refuse(
@@ -219,15 +249,17 @@ class Agreement:
             return None
         low, high, round_to = grains
         most = self._most(path, read, max(abs(low), abs(high)), round_to)
-        where = read.count.where if read.count else read.sum.where if read.sum else None
+        if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
+            most = MOST_VALUES  # never cut off, see the engine
+        what: Any = given[0]  # one of three forms
         return GaugeConfig(
             name=name,
-            kind="count" if read.sum is None else "sum",
-            column=None if read.sum is None else read.sum.column,
+            kind=_kind(read),
+            column=None if read.count is not None else what.column,
             low=low,
             high=high,
             round_to=round_to,
-            where=where,
+            where=what.where,
             by=by,
             other=None if not by or read.other == "drop" else read.other,
             views=views or (form.View("step", Step()), form.View("running", Running())),
@@ -237,7 +269,26 @@ class Agreement:
             totals=read.totals,
             level=read.level,
             band=read.band,
+            strategy=read.strategy,
         )
+
+    def _distinct(
+        self, path: Path_, read: form.GaugeForm, window: form.View
+    ) -> tuple[form.View, ...]:
+        """The one view of a count of different values; refuse what has no meaning beside it."""
+        for name in ("views", "anticipate", "max_per_step", "totals"):
+            if name in read.model_fields_set:
+                self._refuse((*path, name), f"{_WHY_NOT_DISTINCT[name]} Remove it.", key=True)
+        end, steps = self._read.end, getattr(window.decay, "steps", 0)
+        if end is not None and self._read.step is not None and self._read.start is not None:
+            end = (end - self._read.start) // self._read.step
+        if end is not None and 0 < end < steps:
+            self._refuse(
+                (*path, "count_distinct", "window"),
+                f"Expected a window within the stream, got {steps:,} steps of {end:,}. It would "
+                "never be full. Write running for everything since the start.",
+            )
+        return (window,)
 
     def _try(self, path: Path_, check: Callable[[], object], *, key: bool = False) -> None:
         try:

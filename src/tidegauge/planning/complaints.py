@@ -13,7 +13,6 @@ __all__ = ["note", "value_at"]
 
 _LATER = {
     "mean": "A mean",
-    "count_distinct": "A distinct count",
     "top_k": "A top-k",
     "strategy": "A strategy by name",
     "late": "A rule for late events",
@@ -88,8 +87,8 @@ def value_at(root: Any, path: Path_) -> Any:
 def _unknown(parent: Path_, name: str) -> str:
     if name in _LATER and (len(parent) == 2 or not parent):
         return (
-            f"Expected count or sum, got {name}. {_LATER[name]} is not available in this version. "
-            "Remove it."
+            f"Expected count, sum or count_distinct, got {name}. {_LATER[name]} is not available "
+            "in this version. Remove it."
         )
     known = list(_model(parent).model_fields)
     return f"Expected a known field, got {shown(name)}. {did_you_mean(name, known)}"
@@ -98,8 +97,12 @@ def _unknown(parent: Path_, name: str) -> str:
 def _model(path: Path_) -> Any:
     """The model of the mapping at a path."""
     match path:
-        case ("gauges", _, "count" | "sum" as kind):
-            return form.CountForm if kind == "count" else form.SumForm
+        case ("gauges", _, "count"):
+            return form.CountForm
+        case ("gauges", _, "sum"):
+            return form.SumForm
+        case ("gauges", _, "count_distinct"):
+            return form.DistinctForm
         case ("gauges", _, "by", _):
             return form.FileForm
         case ("gauges", _, "views" | "anticipate", _):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
 
 from tidegauge.mechanisms.intervals import Band
 from tidegauge.planning.form import View
-from tidegauge.planning.parts import Clock, IdUnit, TimeColumn
+from tidegauge.planning.parts import Clock, IdUnit, Kind, TimeColumn
 from tidegauge.planning.problems import Problem
 from tidegauge.planning.settings import Settings
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import NeighboringRelation
+from tidegauge.strategies.named import ByName
 
 __all__ = ["Config", "GaugeConfig"]
 
@@ -25,7 +25,7 @@ class GaugeConfig:
     """
 
     name: str
-    kind: Literal["count", "sum"]
+    kind: Kind
     column: str | None
     low: int
     high: int
@@ -40,6 +40,7 @@ class GaugeConfig:
     totals: bool
     level: float
     band: Band
+    strategy: ByName | None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ from tidegauge.mechanisms.request import importance_in
 from tidegauge.planning import fields
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.where import PredicateError, checked
-from tidegauge.strategies.decay import Custom, Decay, Difference, Running
+from tidegauge.privacy.unit import LONGEST_WINDOW
+from tidegauge.strategies.decay import Custom, Decay, Difference, Running, Window
+from tidegauge.strategies.named import ByName, by_name
 
 __all__ = ["ConfigForm", "Context", "FileForm", "GaugeForm", "IdForm", "View"]
 
@@ -236,6 +238,29 @@ class SumForm(_Strict):
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
+def _distinct_window(value: Any, step_us: int | None) -> View:
+    """Read which different values are counted, as the one view of their gauge."""
+    if isinstance(value, Scalar) and value == "running":
+        return View("running", Running())
+    steps = fields.length(value, step_us)
+    if steps > LONGEST_WINDOW:
+        raise refusal(
+            f"Expected a window of at most {LONGEST_WINDOW:,} steps, got {steps:,}. Each length up "
+            "to it is looked at. Write running, a shorter window, or a longer step."
+        )
+    return View(f"window_{value}", Window(steps))
+
+
+class DistinctForm(_Strict):
+    """A count of the different values of one column."""
+
+    column: Text = Field(description="Text, integers or truth values; nulls are not counted")
+    window: Annotated[View, _scalar(_distinct_window, str | int, steps=True)] = Field(
+        description="Values of so long; or running: all since the start"
+    )
+    where: Annotated[str | None, _scalar(_predicate, str)] = None
+
+
 class FileForm(_Strict):
     """Known values in a file: one value a line, or one column of a CSV file."""
 
@@ -365,6 +390,19 @@ def _views(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationIn
     return handler(value)
 
 
+def _strategy(value: Any) -> ByName:
+    """Read the name of a strategy, alone or with its options: ``{Name: {option: 2}}``."""
+    try:
+        if isinstance(value, dict) and len(value) == 1:
+            [(name, options)] = value.items()
+            if isinstance(options, dict):
+                numbers = {str(key): fields.amount(number) for key, number in options.items()}
+                return by_name(str(name), numbers)
+        return by_name(fields.text(value))
+    except TidegaugeError as error:
+        raise refusal(str(error)) from None
+
+
 def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """Read ``count:`` without a condition."""
     return _EVERY_ROW if isinstance(value, Scalar) and value.empty else handler(value)
@@ -375,6 +413,9 @@ class GaugeForm(_Strict):
 
     count: Annotated[CountForm | None, WrapValidator(_bare)] = None
     sum: SumForm | None = None
+    count_distinct: DistinctForm | None = Field(
+        None, description="Different values of a column; another window is another gauge"
+    )
     by: dict[
         Key,
         Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],
@@ -396,6 +437,10 @@ class GaugeForm(_Strict):
         "pointwise", description="Whether the level holds at each step alone, or for all at once"
     )
     max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
+    strategy: Annotated[
+        ByName | None,
+        PlainValidator(_strategy, json_schema_input_type=str | dict[str, dict[str, float]]),
+    ] = Field(None, description="A paper's strategy by name: then no other is a candidate")
 
 
 def _gauge(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:

@@ -11,19 +11,28 @@ from typing import Literal
 
 from tidegauge.checks import integer
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.privacy.unit import NeighboringRelation, Neighbors, PrivacyUnit
-from tidegauge.strategies.decay import Decay
+from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
+from tidegauge.strategies.decay import Decay, Window
 
 __all__ = [
     "ALL_CELLS",
     "MOST_CELLS",
+    "MOST_VALUES",
     "Clock",
     "IdUnit",
+    "Kind",
     "PlannedGauge",
     "TimeColumn",
     "count_cells",
+    "distinct_of",
     "neighbors_of",
 ]
+
+MOST_VALUES = 1 << 30
+"""Most different values in one cell at a time: to remember them takes 24 GB. A run that has more
+stops, as one whose memory is full does."""
+
+Kind = Literal["count", "sum", "count_distinct"]
 
 ALL_CELLS = "*"
 """Stands in the place of each ``by`` value in the sum of all cells."""
@@ -84,8 +93,8 @@ class PlannedGauge:
 
     Attributes:
         name: As published.
-        kind: ``"count"`` of rows or ``"sum"`` of a column.
-        column: What is summed; None for a count.
+        kind: ``"count"`` of rows, ``"sum"`` of a column or ``"count_distinct"`` values of it.
+        column: What is summed, or whose values are counted; None for a count.
         low: Least contribution of a row, in grains; values below count as this.
         high: Largest contribution of a row, in grains; values above count as this.
         round_to: The value of one grain.
@@ -101,7 +110,7 @@ class PlannedGauge:
     """
 
     name: str
-    kind: Literal["count", "sum"]
+    kind: Kind
     column: str | None
     low: int
     high: int
@@ -115,6 +124,16 @@ class PlannedGauge:
     budget_weight: Fraction
     mechanism: GaugePlan
     totals: bool = False
+
+    @property
+    def distinct(self) -> Distinct | None:
+        """Which different values are counted; None: rows or a sum."""
+        return distinct_of(self.kind, self.views)
+
+    @property
+    def largest(self) -> int:
+        """No contribution of a row is larger in size, in grains."""
+        return max(-self.low, self.high)
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:
@@ -139,11 +158,24 @@ class PlannedGauge:
         return tuple(sorted(names))
 
 
+def distinct_of(kind: Kind, views: Sequence[tuple[str, Decay]]) -> Distinct | None:
+    """Return which different values a gauge counts, by its one view; None: it counts none."""
+    if kind != "count_distinct":
+        return None
+    decay = views[0][1]
+    return decay.steps if isinstance(decay, Window) else "ever"
+
+
 def neighbors_of(
-    unit: PrivacyUnit, relation: NeighboringRelation, low: int, high: int, cells: int
+    unit: PrivacyUnit,
+    relation: NeighboringRelation,
+    low: int,
+    high: int,
+    cells: int,
+    distinct: Distinct | None = None,
 ) -> Neighbors:
     """Return what may differ between neighbors in a gauge where an event touches one cell."""
-    return Neighbors(unit, relation, min(low, 0), max(high, 0), 1, cells)
+    return Neighbors(unit, relation, min(low, 0), max(high, 0), 1, cells, distinct)
 
 
 def count_cells(by: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> int:

@@ -14,8 +14,16 @@ from tidegauge.planning.durations import microseconds_of
 from tidegauge.planning.fields import RESERVED, is_line
 from tidegauge.planning.fields import name as folder_name
 from tidegauge.planning.fields import zone as known_zone
-from tidegauge.planning.parts import ALL_CELLS, Clock, IdUnit, PlannedGauge, TimeColumn, count_cells
-from tidegauge.strategies.decay import Decay
+from tidegauge.planning.parts import (
+    ALL_CELLS,
+    Clock,
+    IdUnit,
+    Kind,
+    PlannedGauge,
+    TimeColumn,
+    count_cells,
+)
+from tidegauge.strategies.decay import Decay, Running, Window
 
 __all__ = [
     "changed",
@@ -28,7 +36,11 @@ __all__ = [
 ]
 
 _FORMATS = ("iso", "epoch_s", "epoch_ms")
-_KINDS = ("count", "sum")
+_KINDS: dict[str, Kind] = {
+    "count": "count",
+    "sum": "sum",
+    "count_distinct": "count_distinct",
+}
 _LONGEST = 1 << 62
 _EARLIEST = microseconds_of(datetime.min.replace(tzinfo=UTC))
 _LATEST = microseconds_of(datetime.max.replace(tzinfo=UTC))
@@ -99,13 +111,13 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     """Read a gauge that was stored."""
     kind = reader.text("kind")
     if kind not in _KINDS:
-        raise changed(f"a gauge of {_KINDS}", shown(kind))
+        raise changed(f"a gauge of {tuple(_KINDS)}", shown(kind))
     every = Reader(reader.take("every"), "every")
     views = views_read(reader.items("views"))
     names = [name for name, _ in views if name in every.names]
     gauge = PlannedGauge(
         name=folder_name(reader.text("name")),
-        kind="count" if kind == "count" else "sum",
+        kind=_KINDS[kind],
         column=reader.optional_text("column"),
         low=reader.integer("low"),
         high=reader.integer("high"),
@@ -128,19 +140,27 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     return gauge
 
 
-def _check_gauge(gauge: PlannedGauge) -> None:
-    """What a gauge's own fields have to agree on."""
-    if (gauge.kind == "sum") != (gauge.column is not None):
-        raise changed("a column for a sum and none for a count", "another")
-    if gauge.kind == "count" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
-        raise changed("a count to go up by 1", "another contribution")
-    if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
-        raise changed("ordered bounds, and numbers above 0", "others")
+def _check_cells(gauge: PlannedGauge) -> None:
     for i, (column, values) in enumerate(gauge.by):
         rest = () if gauge.other is None else (gauge.other,)
         repeated = len(set(values + rest)) < len(values + rest)
         if repeated or not values or column in dict(gauge.by[:i]):
             raise changed("by columns and values, each once", "one twice, or none")
+
+
+def _check_gauge(gauge: PlannedGauge) -> None:
+    """What a gauge's own fields have to agree on."""
+    if (gauge.kind == "count") != (gauge.column is None):
+        raise changed("a column for a sum or different values and none for a count", "another")
+    if gauge.kind == "count_distinct":
+        more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
+        if more or not isinstance(gauge.views[0][1], Running | Window):
+            raise changed("one window of different values", "another view of them")
+    if gauge.kind != "sum" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
+        raise changed("a count to go up by 1", "another contribution")
+    if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
+        raise changed("ordered bounds, and numbers above 0", "others")
+    _check_cells(gauge)
     if gauge.totals and (not gauge.by or any(ALL_CELLS in cell for cell in gauge.cells)):
         raise changed("totals over cells that have other names", "no cells, or one named *")
     count_cells(gauge.by, gauge.other)

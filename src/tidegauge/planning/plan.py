@@ -16,7 +16,14 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.stored import Reader, plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
 from tidegauge.planning.fields import is_line
-from tidegauge.planning.parts import Clock, IdUnit, PlannedGauge, TimeColumn, neighbors_of
+from tidegauge.planning.parts import (
+    Clock,
+    IdUnit,
+    PlannedGauge,
+    TimeColumn,
+    distinct_of,
+    neighbors_of,
+)
 from tidegauge.planning.parts_data import (
     changed,
     clock_of,
@@ -30,6 +37,7 @@ from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, P
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import (
     Contributions,
+    Distinct,
     Event,
     NeighboringRelation,
     Neighbors,
@@ -112,6 +120,8 @@ class Plan:
         for gauge in data["gauges"]:
             gauge["max_per_step"] = gauge["mechanism"]["max_per_step"]
             gauge["horizon"] = gauge["mechanism"]["horizon"]
+            if gauge["kind"] == "count_distinct":  # the window is no view to be changed
+                gauge["window"] = gauge["views"][0][1]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
             gauge.pop("totals", None)
         del data["about"], data["versions"]
@@ -189,12 +199,14 @@ class Plan:
         ledger.charge({gauge.name: gauge.mechanism.cost for gauge in self.gauges})
         return ledger
 
-    def neighbors(self, low: int, high: int, cells: int) -> Neighbors:
+    def neighbors(
+        self, low: int, high: int, cells: int, distinct: Distinct | None = None
+    ) -> Neighbors:
         """Return what one protected unit can move in a gauge, in grains.
 
         A row whose value is missing or that does not pass contributes 0, so 0 is in the range.
         """
-        return neighbors_of(self.privacy_unit, self.relation, low, high, cells)
+        return neighbors_of(self.privacy_unit, self.relation, low, high, cells, distinct)
 
     def verify(self) -> None:
         """Refuse a plan whose parts contradict one another.
@@ -208,7 +220,8 @@ class Plan:
         for gauge in self.gauges:
             mechanism = gauge.mechanism
             mechanism.verify()
-            expected = self.neighbors(gauge.low, gauge.high, len(gauge.cells))
+            distinct = distinct_of(gauge.kind, gauge.views)
+            expected = self.neighbors(gauge.low, gauge.high, len(gauge.cells), distinct)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:

@@ -11,7 +11,7 @@ from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.planning.declared import Config, GaugeConfig
-from tidegauge.planning.parts import PlannedGauge, count_cells, neighbors_of
+from tidegauge.planning.parts import PlannedGauge, count_cells, distinct_of, neighbors_of
 from tidegauge.planning.plan import Plan
 from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
 
@@ -58,12 +58,14 @@ def _unit(config: Config) -> PrivacyUnit:
 
 def _request(config: Config, gauge: GaugeConfig) -> Request:
     cells = count_cells(gauge.by, gauge.other)
+    views = tuple((view.name, view.decay) for view in gauge.views)
+    unit, distinct = _unit(config), distinct_of(gauge.kind, views)
     return Request(
-        views=tuple((view.name, view.decay) for view in gauge.views),
+        views=views,
         cells=None,
         scalar=False,
         guarantee=config.guarantee,
-        neighbors=neighbors_of(_unit(config), config.relation, gauge.low, gauge.high, cells),
+        neighbors=neighbors_of(unit, config.relation, gauge.low, gauge.high, cells, distinct),
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,
         end=config.clock.end,
@@ -73,6 +75,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         importance=tuple((v.name, v.importance) for v in gauge.views if v.importance != 1),
         name=gauge.name,
         budget_weight=gauge.budget_weight,
+        strategy=gauge.strategy,
     )
 
 

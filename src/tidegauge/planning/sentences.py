@@ -7,7 +7,7 @@ from fractions import Fraction
 from tidegauge.planning.durations import instant_text, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import protected_of
-from tidegauge.planning.words import budget_share, length_in_words, view_in_words
+from tidegauge.planning.words import budget_share, gauge_in_words, length_in_words, view_in_words
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import rounded_up
 from tidegauge.strategies.decay import Decay
@@ -96,9 +96,10 @@ def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
         found[f"{name}, values of {column}"] = shown + more
     if gauge.by:
         found[f"{name}, other"] = "dropped" if gauge.other is None else _code(gauge.other)
-    found[f"{name}, largest total of a cell and step"] = _number(
-        gauge.mechanism.max_per_step * grain
-    )
+    limit = "largest total of a cell and step"
+    if gauge.mechanism.neighbors.lasting:
+        limit = "most different values in a cell"
+    found[f"{name}, {limit}"] = _number(gauge.mechanism.max_per_step * grain)
     return found
 
 
@@ -116,7 +117,7 @@ def _code(text: str) -> str:
 def measured(plan: Plan, gauge: PlannedGauge) -> str:
     """Return in one sentence what a gauge measures, with which noise, at what cost."""
     mechanism, cost = gauge.mechanism, gauge.mechanism.cost
-    what = "number of rows" if gauge.kind == "count" else f"sum of {gauge.column}"
+    what = "number of rows" if gauge.kind == "count" else gauge_in_words(gauge)
     where = "" if gauge.where is None else f" where {_code(gauge.where)}"
     by = f" by {' and '.join(column for column, _ in gauge.by)}" if gauge.by else ""
     spends = f"mu^2 = {rounded_up(cost.mu_squared)}" if isinstance(cost, GaussianCost) else (
@@ -124,12 +125,13 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     )  # fmt: skip
     scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
     views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
+    totals = "; and of each of them the sum of all cells, as the cell *" if gauge.totals else ""
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
-        f"Published: {views}."
+        f"Published: {views}{totals}."
     )
 
 
@@ -158,10 +160,14 @@ def left_out(plan: Plan) -> tuple[str, ...]:
     if any(gauge.by and gauge.other is None for gauge in plan.gauges):
         rows.append("rows whose value is not among the declared ones, where other is dropped")
     sums = [gauge for gauge in plan.gauges if gauge.kind == "sum"]
+    counted = [gauge for gauge in plan.gauges if gauge.kind == "count_distinct"]
     cut = ["A cell's total of one step that is larger than declared counts as the largest."]
     if sums:
         rows.append("rows without a number in a column that is summed")
         cut.insert(0, "A value outside the bounds of its sum counts as the nearest bound.")
+    if counted:
+        rows.append("rows without a value in a column whose different values are counted")
+        cut.append("Values are different if their texts are, byte for byte.")
     return (
         f"These count nowhere: {'; '.join(rows)}.",
         *cut,
@@ -175,6 +181,11 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
     ids = ""
     if plan.unit is not None:
         ids = ", and how often each id was counted, under keyed hashes of the ids"
+    if any(gauge.kind == "count_distinct" for gauge in plan.gauges):
+        ids += (
+            ", and keyed hashes of the values that later counts need, with their cells and when "
+            "they were seen last"
+        )
     kept = (
         "They are kept as long as the store, for there is no end."
         if plan.clock.end is None

@@ -34,6 +34,7 @@ __all__ = [
     "delta_of",
     "described",
     "epsilon_of",
+    "gauge_in_words",
     "k_events",
     "length_in_words",
     "ratio_to_bound",
@@ -129,9 +130,20 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
     grain = gauge.round_to
     least = grain * (math.floor(half / float(grain)) + 1)  # at the half-width itself 0 is covered
     number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
-    what = "count" if gauge.kind == "count" else f"sum of {gauge.column}"
+    what = gauge_in_words(gauge)
     span = span_in_words(decay, plan.clock.step_us)
     return f"the smallest {what} {span} that stands out is {number}"
+
+
+def gauge_in_words(gauge: PlannedGauge) -> str:
+    """Return what a number of a gauge is: ``"count"``, ``"sum of fare"``, or different values."""
+    match gauge.kind:
+        case "count":
+            return "count"
+        case "sum":
+            return f"sum of {gauge.column}"
+        case "count_distinct":
+            return f"number of different values of {gauge.column}"
 
 
 def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:

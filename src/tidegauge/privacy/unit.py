@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import final
+from typing import Literal, final
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
 
 __all__ = [
+    "LONGEST_WINDOW",
     "Contributions",
+    "Distinct",
     "Event",
     "NeighboringRelation",
     "Neighbors",
@@ -22,6 +24,12 @@ __all__ = [
     "relation_of",
     "unit_of",
 ]
+
+Distinct = Literal["ever"] | int
+"""Which different values are counted: all so far, or those of the last so many steps."""
+
+LONGEST_WINDOW = 1 << 20
+"""Of a count of different values, in steps: its sensitivity is computed for each length."""
 
 _MOST = 1 << 40
 _WHY_EVENTS = (
@@ -37,6 +45,9 @@ _WHY_CHANGE = (
     "always possible. Declare low at most 0 and high at least 0, in whole grains."
 )
 _WHY_CELLS = "A gauge counts in at least one cell. Give the number of its cells."
+_WHY_DISTINCT = (
+    "Each length up to it is looked at. Count over a shorter window, in longer steps, or ever."
+)
 _WHY_MAX_CELLS = (
     "Noise is made for that many cells changed by one event, and there are no more than all. "
     "Declare between 1 and the number of cells."
@@ -165,12 +176,20 @@ class Neighbors:
         high: Largest contribution of one event to one cell; at least 0.
         max_cells: Most cells that one event touches (D_0).
         cells: Cells of the gauge (d).
+        distinct: None: x_t sums up the step's contributions. ``"ever"``: x_t counts the values
+            that occur at step t for the first time; an event brings at most ``high`` values to
+            each cell that it touches, and moves x at two steps for each of them. A number W: x_t
+            counts the different values of the last W steps; an event moves x by at most ``high``
+            over intervals of at most W steps. Proof: ``docs/proofs/distinct.md``.
 
     Raises:
         InvalidParameter: A number is out of range.
 
     Examples:
         >>> Neighbors(Event(), NeighboringRelation.REPLACE_ONE, 0, 1, 1, 8).event_l2_squared
+        2
+        >>> add = NeighboringRelation.ADD_OR_REMOVE_ONE
+        >>> Neighbors(Event(), add, 0, 1, 1, 8, distinct="ever").event_l1
         2
     """
 
@@ -180,6 +199,7 @@ class Neighbors:
     high: int
     max_cells: int
     cells: int
+    distinct: Distinct | None = None
 
     def __post_init__(self) -> None:
         # kept as Python's integers: arithmetic on NumPy's would wrap around
@@ -195,6 +215,21 @@ class Neighbors:
         names = ("low", "high", "cells", "max_cells")
         for name, number in zip(names, (low, high, cells, touched), strict=True):
             object.__setattr__(self, name, number)
+        if self.distinct is not None:
+            self._check_distinct()
+
+    def _check_distinct(self) -> None:
+        if self.low or self.unit.min_separation:
+            raise InvalidParameter(
+                "Expected values that are there or not, and events that may coincide, got low="
+                f"{self.low} and min_separation={self.unit.min_separation}. A value that one event "
+                "takes away reappears with any later one. Declare low=0 and no separation."
+            )
+        if self.distinct != "ever":
+            steps = integer(
+                "distinct", self.distinct, low=1, high=LONGEST_WINDOW, why=_WHY_DISTINCT
+            )
+            object.__setattr__(self, "distinct", steps)
 
     @property
     def largest(self) -> int:
@@ -203,12 +238,31 @@ class Neighbors:
 
     @property
     def event_l1(self) -> int:
-        """How far one event's change moves its step of x, in L1 (grains)."""
+        """How far one event's change moves its step of x, in L1 (grains).
+
+        Of values seen for the first time: how far it moves all of x. In a cell that it keeps
+        under ``replace_one`` that is no further than in one that it leaves, since what it brings
+        and what it takes away begin at one step.
+
+        Raises:
+            UnsupportedCombination: x counts the values of a window; an event moves many steps.
+        """
+        if self._moves_apart:
+            return 2 * self.high * self.moved_cells
         return max(kept * span + moved * self.largest for kept, moved, span in self._changes())
 
     @property
     def event_l2_squared(self) -> int:
-        """The square of how far one event's change moves its step of x, in L2 (grains^2)."""
+        """The square of how far one event's change moves its step of x, in L2 (grains^2).
+
+        Of values seen for the first time: how far it moves all of x, and C x, for every C whose
+        columns have inner products >= 0, times the square of C's longest column.
+
+        Raises:
+            UnsupportedCombination: x counts the values of a window; an event moves many steps.
+        """
+        if self._moves_apart:
+            return 2 * self.high**2 * self.moved_cells
         return max(
             kept * span**2 + moved * self.largest**2 for kept, moved, span in self._changes()
         )
@@ -220,6 +274,30 @@ class Neighbors:
         shared = max(0, 2 * self.max_cells - self.cells)  # two sets of cells cannot avoid sharing
         span = self.high - self.low
         return tuple((kept, 2 * (self.max_cells - kept), span) for kept in (shared, self.max_cells))
+
+    @property
+    def lasting(self) -> int | None:
+        """Over how many steps an event can move x, where they are more than single ones.
+
+        Such an x cannot be cut off at a largest total: of an interval, pieces could be left.
+        """
+        return None if self.distinct in (None, 1, "ever") else int(self.distinct)
+
+    @property
+    def _moves_apart(self) -> bool:
+        """Whether an event moves x at two steps, in opposite ways; refuse where it moves more."""
+        if self.lasting:
+            raise UnsupportedCombination(
+                "Expected a stream that an event moves at its own step, got a count of the values "
+                f"of the last {self.distinct} steps. It moves as many steps as the window is long. "
+                "Use a strategy for such counts."
+            )
+        return self.distinct == "ever"
+
+    @property
+    def moved_cells(self) -> int:
+        """Most cells that one event's change moves: those it leaves and those it enters."""
+        return max(kept + moved for kept, moved, _ in self._changes())
 
     @property
     def touched_cells(self) -> int:

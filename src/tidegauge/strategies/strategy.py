@@ -164,6 +164,19 @@ class Strategy(ABC):
         """
 
     @property
+    def coordinates_per_step(self) -> int:
+        """How many numbers ``coordinates`` keeps for each step; all stay below 2^44."""
+        return COORDINATES_PER_STEP
+
+    def gain_tells_terms(self, view: Decay) -> bool:
+        """Whether two steps of one ``variance_gain`` have one law, and a larger one a wider law.
+
+        Half-widths are then remembered by gain. Not so where draws come and go from step to step
+        with different weights.
+        """
+        return True
+
+    @property
     @abstractmethod
     def drawn_places(self) -> int:
         """Rows of a step whose noise is drawn for them alone: places 0, 1, ... of ``coordinates``.
@@ -266,7 +279,7 @@ class Strategy(ABC):
             InvalidParameter: ``steps`` is not in [1, 4096].
         """
         _checked_dense(steps)
-        drawn = self.coordinates(0, steps) % COORDINATES_PER_STEP < self.drawn_places
+        drawn = self.coordinates(0, steps) % self.coordinates_per_step < self.drawn_places
         return self.encoder_matrix(steps)[drawn], self.decoder_matrix(Step(), steps)[:, drawn]
 
 

@@ -323,7 +323,7 @@ def test_status_tells_without_writing(path):
         assert {"dropped": 3} == found.counters
         assert os.getpid() == found.owner.pid
     assert status_of(path).owner is None
-    with pytest.raises(StoreMismatch, match="no file"):
+    with pytest.raises(StoreMismatch, match="got nothing"):
         status_of(path.with_name("none"))
 
 

@@ -25,8 +25,12 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
+from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.named import by_name
+from tidegauge.strategies.polynomial_sum import PolynomialSum, polynomial_sum
+from tidegauge.strategies.trees import window_sum
 
 REQUESTS = {
     Blt: {
@@ -62,6 +66,26 @@ REQUESTS = {
         "cells": ["a", "b"],
     },
     Blocks: {"views": [Exponential(factor=0.999), Running()], "epsilon": 0.3, "end": 5000},
+    DecayedTree: {
+        "views": [Exponential(factor=0.9999)],
+        "epsilon": 1,
+        "strategy": by_name("ExponentialSum"),
+    },
+    "printed": {
+        "views": [Exponential(half_life=30), Exponential(half_life=30, average=True)],
+        "epsilon": 1,
+        "strategy": by_name("ExponentialSumAsPrinted"),
+    },
+    "shares by level": {
+        "views": [Window(100), Running()],
+        "epsilon": 0.5,
+        "strategy": by_name("AllWindowSum", {"beta": 2}),
+    },
+    PolynomialSum: {
+        "views": [polynomial_sum(1.5, 0.5, 40).decay],
+        "epsilon": 0.5,
+        "strategy": by_name("PolynomialSum", {"c": 1.5, "beta": 0.5, "reach": 40}),
+    },
     NormalisedBlt: {"views": [Running()], "guarantee": GaussianDP(0.5), "end": 40},
     DenseToeplitz: {
         "views": [Custom([1, -0.5, 0.25, 3])],
@@ -98,7 +122,12 @@ def plan_with(strategy):
     return replace(plan, strategy=strategy, law=DiscreteLaplace(scale), max_per_step=1)
 
 
-PLANS = [made(kind) for kind in REQUESTS] + [plan_with(Blocks((1, 4, 16), signed=False))]
+PLANS = [
+    *(made(kind) for kind in REQUESTS),
+    plan_with(Blocks((1, 4, 16), signed=False)),
+    plan_with(window_sum(8, "paper")),
+    plan_with(OpenBlocks((1, 4), (Running(),), weights=(3, 2))),
+]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: type(plan.strategy).__name__)
@@ -115,7 +144,17 @@ def test_a_plan_comes_back_bit_for_bit(plan):
 
 
 def test_the_plans_above_hold_every_strategy():
-    every = {Identity, Blt, Comb, NormalisedBlt, DenseToeplitz, Blocks, OpenBlocks}
+    every = {
+        Identity,
+        Blt,
+        Comb,
+        NormalisedBlt,
+        DenseToeplitz,
+        Blocks,
+        OpenBlocks,
+        DecayedTree,
+        PolynomialSum,
+    }
     assert {type(plan.strategy) for plan in PLANS} == every
 
 

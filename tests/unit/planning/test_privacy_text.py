@@ -16,6 +16,7 @@ from unit.planning.configs import ALL, FLIGHTS
 
 from tidegauge.engine.documents import documents, ledger_data, spend_of, unit_sentence
 from tidegauge.planning.config import config_of
+from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.promise import guarantee_of_all, odds, promise
 from tidegauge.planning.sentences import at_rest, declared, duties, left_out, not_covered
@@ -336,7 +337,9 @@ def test_the_statement_for_programs_and_every_sentence_of_its_parts_are_in_the_t
 
 @pytest.mark.parametrize("name", ["flights", "baskets", "records"])
 def test_the_statement_is_as_it_was_reviewed(name):
-    assert privacy_text(planned(ALL[name])) == (GOLDEN / f"{name}.PRIVACY.md").read_text()
+    # of the accepted numbers: a fit may differ in its last digits on another machine
+    plan = Plan.from_bytes((GOLDEN / f"{name}.plan.json").read_bytes())
+    assert privacy_text(plan) == (GOLDEN / f"{name}.PRIVACY.md").read_text()
 
 
 def test_odds_are_those_of_the_trade_off():

@@ -2,20 +2,42 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from twins.python_blocks import distances, path
+from twins.python_blocks import cheapest, distances, path, printed
 
-from tidegauge.strategies.blocks.combinations import (
-    ALL,
-    count_blocks,
-    count_changes,
-    worst_count,
-)
+from tidegauge.strategies.blocks.combinations import ALL, Paths, Way
 from tidegauge.strategies.strategy import Int64
 
 SHAPES = [(1,), (1, 2, 4, 8, 16), (1, 3, 9, 27), (1, 5, 10), (1, 4, 12, 60), (1, 19)]
 MODES = [(False, False), (True, False), (True, True)]
 SPANS = [ALL, 1, 2, 7, 24, 60, 150]
 STEPS = np.arange(1, 201)
+
+
+def _way(signed: bool, opened: bool) -> Way:
+    return Way.OPENED if opened else Way.SIGNED if signed else Way.UNSIGNED
+
+
+def count_blocks(
+    levels: tuple[int, ...], span: int, steps: Int64, signed: bool, opened: bool
+) -> Int64:
+    paths = Paths(levels, _way(signed, opened))
+    counts = paths.count_blocks(span, steps)
+    assert not counts[:, :, 1].any()
+    assert (counts.sum(axis=(1, 2)) == paths.prices_of_sums(span, steps)).all()
+    return np.asarray(counts.sum(axis=(1, 2)))
+
+
+def count_changes(
+    levels: tuple[int, ...], span: int, lag: int, steps: Int64, signed: bool, opened: bool
+) -> Int64:
+    paths = Paths(levels, _way(signed, opened))
+    return np.asarray(paths.count_blocks(span, steps, lag).sum(axis=1))
+
+
+def worst_count(
+    levels: tuple[int, ...], span: int, horizon: int, signed: bool, opened: bool, lag: int = 0
+) -> float:
+    return Paths(levels, _way(signed, opened)).worst_price(span, horizon, lag=lag)
 
 
 def _number(blocks: Int64) -> list[int]:
@@ -123,3 +145,67 @@ def test_the_worst_change_is_the_largest_of_all_steps(
         counts = count_changes(levels, span, lag, np.arange(1, 2000), signed, opened)
         expected = int((counts @ np.array([1, 4])).max())
         assert expected == worst_count(levels, span, 8, signed, opened, lag=lag)
+
+
+PRICED = [
+    ((1, 2, 4, 8, 16), (1.0, 1.5, 2.0, 2.5, 2.5)),
+    ((1, 3, 9, 27), (9.0, 16.0, 36.0, 100.0)),
+    ((1, 5, 10), (1.0, 5.0, 10.0)),
+    ((1, 19), (1.0, 7.0)),
+]
+
+
+@pytest.mark.parametrize(("levels", "prices"), PRICED)
+@pytest.mark.parametrize("way", [Way.SIGNED, Way.OPENED])
+def test_no_combination_is_cheaper(
+    levels: tuple[int, ...], prices: tuple[float, ...], way: Way
+) -> None:
+    paths = Paths(levels, way, prices)
+    searched = {int(t): cheapest(int(t), levels, prices, way is Way.OPENED) for t in STEPS}
+    for span in SPANS:
+        expected = [found[max(t - span, 0) if span else 0] for t, found in searched.items()]
+        np.testing.assert_allclose(paths.prices_of_sums(span, STEPS), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("levels", "prices"), PRICED)
+@pytest.mark.parametrize("way", [Way.UNSIGNED, Way.SIGNED, Way.OPENED])
+def test_the_worst_price_is_the_largest_of_all_steps(
+    levels: tuple[int, ...], prices: tuple[float, ...], way: Way
+) -> None:
+    paths = Paths(levels, way, prices)
+    for span in SPANS:
+        found = paths.prices_of_sums(span, np.arange(1, 700))
+        for horizon in (1, 2, 3, 8, 59, 100, 699):
+            worst = paths.worst_price(span, horizon)
+            assert found[:horizon].max() == pytest.approx(worst, rel=1e-12)
+
+
+def test_prices_are_those_of_the_blocks_counted() -> None:
+    levels, prices = PRICED[1]
+    for way in Way:
+        if way is Way.PRINTED:
+            continue
+        paths = Paths(levels, way, prices)
+        for span in SPANS:
+            counted = paths.count_blocks(span, STEPS)[:, :, 0] @ np.array(prices)
+            np.testing.assert_array_equal(counted, paths.prices_of_sums(span, STEPS))
+
+
+@pytest.mark.parametrize("span", [1, 2, 5, 8, 13, 16, 31, 32])
+def test_the_printed_formula_takes_a_root_and_two_prefixes(span: int) -> None:
+    levels = tuple(1 << level for level in range(8))
+    counts = Paths(levels, Way.PRINTED).count_blocks(span, STEPS)
+    assert not counts[:, :, 1].any()
+    for t, found in zip(STEPS.tolist(), counts[:, :, 0].tolist(), strict=True):
+        expected = Counter(level for level, _ in printed(t, span))
+        assert [expected[level] for level in range(8)] == found
+
+
+def test_the_printed_formula_never_takes_fewer_nodes() -> None:
+    levels = tuple(1 << level for level in range(8))
+    for span in range(1, 60):
+        as_printed = Paths(levels, Way.PRINTED).prices_of_sums(span, STEPS)
+        assert (Paths(levels, Way.SIGNED).prices_of_sums(span, STEPS) <= as_printed).all()
+        if span & (span - 1) == 0:  # else a root less one step may be shorter than its parts
+            unsigned = Paths(levels, Way.UNSIGNED).prices_of_sums(span, STEPS)
+            assert unsigned.max() <= as_printed.max()

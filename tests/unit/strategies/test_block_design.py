@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels
+from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_shares
 from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
+from tidegauge.strategies.strategy import Norm
 
 
 def laplace_std(levels: int) -> float:
@@ -108,3 +109,24 @@ def test_bounds_that_judge_nothing_are_refused(bounds: list[float]) -> None:
 def test_horizons_that_no_stream_has_are_refused(horizon: int) -> None:
     with pytest.raises(InvalidParameter, match=r"Expected horizon .* Give the length"):
         best_levels([Running()], [1.0], horizon)
+
+
+def test_one_design_serves_every_length_nearly_as_well_as_one_for_that_length() -> None:
+    horizons = (1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24)
+    any_length = best_shares([Running()], [(Running(), h, math.log(h) ** 1.5) for h in horizons])
+    worst = {}
+    for name, fixed in (("any", any_length), ("2^20", best_levels([Running()], [1.0], 1 << 20))):
+        ratios = [_std(fixed, h) / _std(best_levels([Running()], [1.0], h), h) for h in horizons]
+        worst[name] = max(ratios)
+    assert worst["any"] < 1.46
+    assert worst["2^20"] > 1.75
+
+
+def _std(strategy: Blocks | OpenBlocks, horizon: int) -> float:
+    return strategy._unit_std(Norm.L1) * strategy.worst_variance_gain(Running(), horizon) ** 0.5
+
+
+def test_shares_leave_room_for_the_declared_totals() -> None:
+    found = best_shares([Running()], [(Running(), 1 << 24, 1.0)])
+    assert found.largest_total >= 1 << 20
+    assert found.weights == tuple(sorted(found.weights, reverse=True))

@@ -1,12 +1,16 @@
 """The compiled loops of the block strategies against plain Python, byte for byte."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from twins.python_blocks import block_numbers, block_totals, completing, path, rows
+from twins.python_blocks import block_numbers, block_totals, completing, path, printed, rows
 
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.decay import Decay, Running, Step, Window
+from tidegauge.strategies.polynomial_sum import PolynomialSum
 from tidegauge.strategies.strategy import Int64
+from tidegauge.strategies.trees import window_sum
 
 CASES = [
     OpenBlocks((1,), (Running(), Window(5))),
@@ -148,3 +152,81 @@ def test_memory_does_not_grow_with_the_stream() -> None:
         now = [array.size for state in (public, private, noise) for array in state.values()]
         assert sizes is None or sizes == now
         sizes = now
+
+
+@pytest.mark.parametrize("cells", [1, 5])
+def test_rows_with_weights_are_so_many_times_the_totals(cells: int) -> None:
+    strategy, x = Blocks((1, 4, 12), lattice_bits=3, weights=(5, 4, 3)), _stream(cells, 20)
+    plain = Blocks((1, 4, 12), lattice_bits=3)
+    level = strategy.coordinates(0, STEPS) % 64
+    expected = plain.encode(plain.init_encoder(cells), x, 0) * np.array([5, 4, 3])[level][:, None]
+    assert expected.tobytes() == strategy.encode(strategy.init_encoder(cells), x, 0).tobytes()
+
+
+@pytest.mark.parametrize("cells", [1, 5])
+def test_views_of_weighted_blocks_divide_by_the_weights(cells: int) -> None:
+    strategy = Blocks((1, 2, 4, 8), False, weights=(8, 4, 2, 1))  # powers of two: exact in floats
+    views: list[Decay] = [Running(), Step(), Window(7), Window(40)]
+    numbers = [block for t in range(1, STEPS + 1) for block in completing(strategy.levels, t)]
+    measured = np.random.Generator(np.random.PCG64(8)).integers(
+        -(1 << 40), 1 << 40, (len(numbers), cells)
+    )
+    values = dict(zip(numbers, measured, strict=True))
+    out = np.empty((len(views), STEPS, cells))
+    strategy.decode(strategy.init_decoder(views, cells), views, measured, 0, out)
+    for place, view in enumerate(views):
+        span = view.steps if isinstance(view, Window) else int(isinstance(view, Step))
+        for t in range(1, STEPS + 1):
+            expected = np.zeros(cells)
+            for level, index, sign in path(t, span, strategy.levels, False, False):
+                expected += sign * values[level, index] / strategy.weights[level]
+            np.testing.assert_array_equal(expected, out[place, t - 1])
+
+
+@pytest.mark.parametrize("span", [1, 5, 8, 13])
+def test_the_printed_formula_adds_a_root_and_two_prefixes(span: int) -> None:
+    strategy = window_sum(span, "paper")
+    numbers = [block for t in range(1, STEPS + 1) for block in completing(strategy.levels, t)]
+    measured = np.random.Generator(np.random.PCG64(8)).integers(
+        -(1 << 40), 1 << 40, (len(numbers), 1)
+    )
+    values = dict(zip(numbers, measured, strict=True))
+    out = np.empty((1, STEPS, 1))
+    views = [Window(span)]
+    strategy.decode(strategy.init_decoder(views, 1), views, measured, 0, out)
+    for t in range(1, STEPS + 1):
+        expected = sum(
+            (factor * values[block] for block, factor in printed(t, span).items()),
+            start=np.zeros(1, np.int64),
+        )
+        assert expected.tolist() == out[0, t - 1].tolist()
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_stepped_windows_are_sums_of_delayed_trees(cells: int) -> None:
+    strategy = PolynomialSum(Fraction(1, 2), (0, 1, 3), (2, 5, 13), (7, 3, 2))
+    x = _stream(cells, 20)
+    rows_now = strategy.encode(strategy.init_encoder(cells), x, 0)
+    delays, heights, lengths = (0, 2, 5), (1, 2, 3), (2, 3, 8)
+    noise = np.random.Generator(np.random.PCG64(9)).integers(-(1 << 30), 1 << 30, rows_now.shape)
+    values: list[dict[tuple[int, int], Int64]] = [{}, {}, {}]
+    expected_rows, row, expected = [], 0, np.zeros((STEPS, cells))
+    for t in range(1, STEPS + 1):
+        for k, (delay, height, length) in enumerate(zip(delays, heights, lengths, strict=True)):
+            levels = tuple(1 << level for level in range(height))
+            if t <= delay:
+                continue
+            for level, index in completing(levels, t - delay):
+                block = x[index << level : (index + 1) << level].sum(axis=0) * strategy.weights[k]
+                expected_rows.append(block)
+                values[k][level, index] = block + noise[row]
+                row += 1
+            total = np.zeros(cells, np.int64)
+            for level, index, sign in path(t - delay, length, levels, True, False):
+                total += sign * values[k][level, index]
+            expected[t - 1] += total * (0.5 ** strategy.powers[k] / strategy.weights[k])
+    assert np.array(expected_rows).tobytes() == rows_now.tobytes()
+    out = np.empty((1, STEPS, cells))
+    views: list[Decay] = [strategy.decay]
+    strategy.decode(strategy.init_decoder(views, cells), views, rows_now + noise, 0, out)
+    assert expected.tobytes() == out[0].tobytes()

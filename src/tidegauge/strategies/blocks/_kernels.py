@@ -13,66 +13,133 @@ from numba import njit
 
 from tidegauge.strategies.strategy import Float64, Int64
 
-_FAR = 1 << 60
+_FAR = float(1 << 60)
+_LAST = 1 << 60
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _moved(cost: int, at: int, target: int, most: int, direction: int) -> int:
+def _moved(cost: float, at: int, target: int, most: int, direction: int, price: float) -> float:
     """Cost of an end that goes on to ``target``; ``direction``: where it may go, 0 for both."""
     move = target - at
     if cost >= _FAR or target > most or move * direction < 0:
         return _FAR
-    return cost + abs(move)
+    return cost + abs(move) * price
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _climb(
-    below: int, above: int, at: int, odd: int, target: int, most: int, direction: int
-) -> tuple[int, int]:
+    below: float,
+    above: float,
+    at: int,
+    odd: int,
+    target: int,
+    most: int,
+    direction: int,
+    price: float,
+) -> tuple[float, int]:
     """Least cost of an end at ``target`` from its two positions, and which: 0 below, 1 above."""
-    from_below = _moved(below, at, target, most, direction)
-    from_above = _moved(above, at + odd, target, most, direction)
+    from_below = _moved(below, at, target, most, direction, price)
+    from_above = _moved(above, at + odd, target, most, direction, price)
     return (from_above, 1) if from_above < from_below else (from_below, 0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def find_path(t: int, span: int, ratios: Int64, signed: bool, opened: bool, path: Int64) -> int:
-    """Write the shortest path of blocks over the last ``span`` steps (0: all) before ``t``.
+def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path: Int64) -> None:
+    """Write the cheapest path of blocks over the last ``span`` steps (0: all) before ``t``.
 
     ``path[l] = (p, p', q', q)``: the sum is ``S_l(q) - S_l(q') + S_l(p') - S_l(p)`` over all
     levels. ``ratios[l]`` is the size of level l + 1 in blocks of level l; ``path`` has shape
-    (levels, 8), columns 4 to 7 are scratch. Returns the number of blocks.
+    (levels, 8), columns 4 to 7 are scratch. ``mode``: 0 the fewest blocks, none subtracted; 1 and
+    2 (blocks that are open too) the least sum of ``prices``; 3 the printed formula.
     """
+    if mode == 3 and span > 0 and _write_printed(t, span, ratios, path):
+        return
+    signed, opened = mode == 1 or mode == 2, mode == 2
     top = ratios.shape[0]
     p = t - span if 0 < span < t else 0
     q = t
     p_odd, q_odd = 0, 0  # 1: the boundary above differs from the one below
-    a, b, c, d = 0, _FAR, 0, _FAR  # costs of p below, p above, q below, q above
+    a, b, c, d = 0.0, _FAR, 0.0, _FAR  # costs of p below, p above, q below, q above
     best, meet, state = _FAR, 0, 0
     forward, backward = (0, 0) if signed else (1, -1)
     for level in range(top + 1):
+        price = prices[level] if signed else 1.0
         for i in range(2):
             for j in range(2):
                 move = q + j * q_odd - p - i * p_odd
-                length = (b if i else a) + (d if j else c) + abs(move)
-                if length < best:
-                    best, meet, state = length, level, 2 * i + j
+                cost = (b if i else a) + (d if j else c) + abs(move) * price
+                if cost < best:
+                    best, meet, state = cost, level, 2 * i + j
         path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p + p_odd, q, q + q_odd
         if level < top:
             ratio = ratios[level]
-            most = _FAR if opened else q
+            most = _LAST if opened else q
             up = p // ratio
             odd = 1 if p_odd or up * ratio != p else 0
-            low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, most, forward)
-            high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, most, forward)
+            low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, most, forward, price)
+            high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, most, forward, price)
             a, b, p, p_odd = low, high, up, odd
             up = q // ratio
             odd = 1 if q_odd or up * ratio != q else 0
-            low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, most, backward)
-            high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, most, backward)
+            low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, most, backward, price)
+            high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, most, backward, price)
             c, d, q, q_odd = low, high, up, odd
     _trace(path, ratios, meet, state // 2, state % 2)
-    return best
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_printed(t: int, span: int, ratios: Int64, path: Int64) -> bool:
+    """Write the path of Bolot et al.'s formula; False where no block is as long as the span.
+
+    The smallest such blocks are the trees. The sum is a tree's root, less the prefix of it that
+    the window has left behind, plus a prefix of the next; within one tree it is the difference of
+    two prefixes. Blocks in both prefixes cancel.
+    """
+    root, size = 0, 1
+    while size < span and root < ratios.shape[0]:
+        size *= ratios[root]
+        root += 1
+    if size < span:
+        return False
+    path[:, :] = 0
+    begin = max(t - span, 0)
+    tree, left = (t - 1) // size, begin // size
+    if left < tree:
+        path[root, 0], path[root, 1] = left, tree
+    _write_prefix(t - tree * size, tree * size, root, size, ratios, path, 3)
+    if begin > left * size:
+        _write_prefix(begin - left * size, left * size, root, size, ratios, path, 0)
+    for level in range(root):
+        if path[level, 0] == path[level, 3] and path[level, 1] == path[level, 2]:
+            path[level] = 0
+    return True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_prefix(
+    length: int, start: int, root: int, size: int, ratios: Int64, path: Int64, end: int
+) -> None:
+    """Write a tree's prefix, largest blocks first; ``end``: 3 added, 0 subtracted."""
+    other = 2 if end == 3 else 1
+    at, block = start, size
+    for level in range(root, -1, -1):
+        number = length // block
+        if number > 0:
+            path[level, other], path[level, end] = at // block, at // block + number
+            at += number * block
+            length -= number * block
+        if level > 0:
+            block //= ratios[level - 1]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _gain(path: Int64, prices: Float64) -> float:
+    """Sum of the prices of a path's blocks: no block is on it twice."""
+    total = 0.0
+    for level in range(path.shape[0]):
+        blocks = abs(path[level, 1] - path[level, 0]) + abs(path[level, 3] - path[level, 2])
+        total += blocks * prices[level]
+    return total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -95,13 +162,14 @@ def _ratios(levels: Int64) -> Int64:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def count_blocks(
-    steps: Int64, span: int, levels: Int64, signed: bool, opened: bool, out: Int64
+def weigh_sums(
+    steps: Int64, span: int, levels: Int64, prices: Float64, mode: int, out: Float64
 ) -> None:
-    """Number of blocks of the shortest path at each of ``steps``."""
+    """Sum of the prices of the blocks that a sum takes at each of ``steps``."""
     path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
     for k in range(steps.shape[0]):
-        out[k] = find_path(steps[k], span, ratios, signed, opened, path)
+        find_path(steps[k], span, ratios, prices, mode, path)
+        out[k] = _gain(path, prices)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -110,24 +178,26 @@ def _find_change(
     span: int,
     lag: int,
     ratios: Int64,
-    signed: bool,
-    opened: bool,
+    prices: Float64,
+    mode: int,
     paths: Int64,
     counts: Int64,
-) -> int:
+) -> float:
     """Blocks of the sum before ``t`` minus the sum before ``t - lag``; return the sum of squares.
 
-    ``counts[m - 1]`` becomes the number of blocks with the factor m or -m: a block in both sums
-    has 0 or 2. Along a level the factor changes only at the ends of moves: in ``ends``, sorted.
+    Squares of factors, times prices. ``counts[l, m - 1]`` becomes the number of blocks of level l
+    with the factor m or -m: a block in both sums has 0 or 2. Along a level the factor changes
+    only at the ends of moves: in ``ends``, sorted. Lag 0: the sum itself.
     """
     count = ratios.shape[0] + 1
     counts[:] = 0
-    find_path(t, span, ratios, signed, opened, paths[0])
-    if t > lag:
-        find_path(t - lag, span, ratios, signed, opened, paths[1])
+    find_path(t, span, ratios, prices, mode, paths[0])
+    if 0 < lag < t:
+        find_path(t - lag, span, ratios, prices, mode, paths[1])
     else:
         paths[1] = 0
     ends, signs = np.empty(8, np.int64), np.empty(8, np.int64)
+    total = 0.0
     for level in range(count):
         for k in range(8):
             end = paths[k // 4, level, k % 4]
@@ -141,23 +211,32 @@ def _find_change(
         for k in range(7):
             factor += signs[k]
             if factor != 0:
-                counts[abs(factor) - 1] += ends[k] - ends[k + 1]
-    once, twice = counts
-    return int(once + 4 * twice)
+                counts[level, abs(factor) - 1] += ends[k] - ends[k + 1]
+        total += (counts[level, 0] + 4 * counts[level, 1]) * prices[level]
+    return total
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def count_changes(
-    steps: Int64, span: int, lag: int, levels: Int64, signed: bool, opened: bool, out: Int64
+    steps: Int64,
+    span: int,
+    lag: int,
+    levels: Int64,
+    prices: Float64,
+    mode: int,
+    out: Int64,
 ) -> None:
-    """Numbers of blocks with factor 1 and 2 in a sum's change, at each of ``steps``: (n, 2)."""
+    """Blocks of each level with factor 1 and 2 in a sum's change, at each of ``steps``.
+
+    Shape (n, levels, 2); lag 0: in the sum itself.
+    """
     paths, ratios = np.zeros((2, levels.shape[0], 8), np.int64), _ratios(levels)
     for k in range(steps.shape[0]):
-        _find_change(steps[k], span, lag, ratios, signed, opened, paths, out[k])
+        _find_change(steps[k], span, lag, ratios, prices, mode, paths, out[k])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def worst_count(
+def worst_gain(
     first: int,
     length: int,
     tries: int,
@@ -165,24 +244,26 @@ def worst_count(
     span: int,
     lag: int,
     levels: Int64,
+    prices: Float64,
     mode: int,
-    enough: int,
-) -> int:
-    """Largest number of blocks at ``tries`` of ``first <= t < first + length``, or one too large.
+    enough: float,
+) -> float:
+    """Largest price of a sum at ``tries`` of ``first <= t < first + length``, or one too large.
 
-    With a ``lag``, the largest sum of squared factors in the sum's change over it. Too large is
-    above ``enough``; it ends the search. ``mode``: 0 unsigned, 1 signed, 2 opened. ``stride`` is
-    coprime to ``length``: scattered steps meet such a number early.
+    With a ``lag``, the largest sum of squared factors, times prices, in the sum's change over it.
+    Too large is above ``enough``; it ends the search. ``stride`` is coprime to ``length``:
+    scattered steps meet such a number early.
     """
     paths, ratios = np.zeros((2, levels.shape[0], 8), np.int64), _ratios(levels)
-    counts = np.zeros(2, np.int64)
-    worst, offset = 0, 0
+    counts = np.zeros((levels.shape[0], 2), np.int64)
+    worst, offset = 0.0, 0
     for _ in range(tries):
         t = first + offset
         if lag > 0:
-            found = _find_change(t, span, lag, ratios, mode > 0, mode > 1, paths, counts)
+            found = _find_change(t, span, lag, ratios, prices, mode, paths, counts)
         else:
-            found = find_path(t, span, ratios, mode > 0, mode > 1, paths[0])
+            find_path(t, span, ratios, prices, mode, paths[0])
+            found = _gain(paths[0], prices)
         worst = max(worst, found)
         if worst > enough:
             break
@@ -209,6 +290,27 @@ def _write_path(ring: Int64, layout: Int64, path: Int64, out: Int64, row: int) -
                 slot = start + (minus & mask)
                 for c in range(out.shape[1]):
                     out[row, c] -= ring[slot, c]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_scaled(
+    ring: Int64, layout: Int64, path: Int64, scales: Float64, grain: float, out: Float64
+) -> None:
+    """Add up a path's blocks, those of each level times its scale, then in grains: (cells,)."""
+    out[:] = 0.0
+    for level in range(path.shape[0]):
+        start, mask, scale = layout[level, 0], layout[level, 1] - 1, scales[level]
+        for end in range(0, 4, 2):
+            minus, plus = path[level, end], path[level, end + 1]
+            if minus == plus:
+                continue
+            later, earlier = start + (plus & mask), start + (minus & mask)
+            for c in range(out.shape[0]):  # differences of wrapped sums are exact
+                new = ring[later, c] if plus > 0 else 0
+                old = ring[earlier, c] if minus > 0 else 0
+                out[c] += (new - old) * scale
+    for c in range(out.shape[0]):
+        out[c] *= grain
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -245,13 +347,14 @@ def encode(
     first: int,
     levels: Int64,
     largest: int,
-    unit: int,
+    units: Int64,
     spans: Int64,
     out: Int64,
 ) -> None:
     """Rows of each step: the blocks that complete, smallest first, then the planned views.
 
-    ``x`` is clamped to ``[-largest, largest]``. A completed block moves up into its parent.
+    Totals of level l times ``units[l]``, planned sums times the last. ``x`` is clamped to
+    ``[-largest, largest]``. A completed block moves up into its parent.
     """
     row, top = 0, levels.shape[0] - 1
     values = np.empty(x.shape[1], np.int64)
@@ -270,12 +373,12 @@ def encode(
                 break
             total, written = open_sums[level], out[row]
             for c in range(values.shape[0]):
-                written[c] = total[c] * unit
+                written[c] = total[c] * units[level]
             row += 1
         if t % levels[top] == 0:
             open_sums[top, :] = 0
         if spans.shape[0] > 0:
-            _encode_views(history, values, t, unit, spans, out[row:])
+            _encode_views(history, values, t, units[top + 1], spans, out[row:])
             row += spans.shape[0]
 
 
@@ -287,6 +390,7 @@ def mix(
     first: int,
     steps: int,
     levels: Int64,
+    prices: Float64,
     spans: Int64,
     out: Int64,
 ) -> None:
@@ -320,7 +424,7 @@ def mix(
             _write_path(ring, layout, path, out, row)
             row += 1
         for v in range(spans.shape[0]):
-            find_path(t, spans[v], ratios, True, True, path)
+            find_path(t, spans[v], ratios, prices, 2, path)
             _write_path(ring, layout, path, out, row)
             row += 1
 
@@ -332,7 +436,9 @@ def decode(
     measured: Int64,
     first: int,
     levels: Int64,
-    signed: bool,
+    prices: Float64,
+    scales: Float64,
+    mode: int,
     planned_rows: int,
     spans: Int64,
     sources: Int64,
@@ -343,6 +449,7 @@ def decode(
 
     ``spans[v]``: steps of the view, 0 for all, -1 for a view that is decoded elsewhere.
     ``sources[v]``: the view's place among the planned ones, or -1. ``grain`` is one lattice unit.
+    ``scales``: what the rows of each level are multiplied by, none where all are alike.
     """
     count = levels.shape[0]
     path, ratios = np.zeros((count, 8), np.int64), _ratios(levels)
@@ -358,11 +465,35 @@ def decode(
             row += 1
         for v in range(spans.shape[0]):
             if sources[v] >= 0:
-                for c in range(total.shape[1]):
-                    out[v, s, c] = measured[row + sources[v], c] * grain
+                out[v, s, :] = measured[row + sources[v]] * grain
             elif spans[v] >= 0:
-                find_path(t, spans[v], ratios, signed, False, path)
-                _write_path(ring, layout, path, total, 0)
-                for c in range(total.shape[1]):
-                    out[v, s, c] = total[0, c] * grain
+                find_path(t, spans[v], ratios, prices, mode, path)
+                if scales.shape[0] > 0:
+                    _write_scaled(ring, layout, path, scales, grain, out[v, s])
+                else:
+                    _write_path(ring, layout, path, total, 0)
+                    out[v, s, :] = total[0] * grain
         row += planned_rows
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def read_sums(
+    ring: Int64,
+    layout: Int64,
+    t: int,
+    levels: Int64,
+    prices: Float64,
+    scales: Float64,
+    mode: int,
+    spans: Int64,
+    grain: float,
+    out: Float64,
+) -> None:
+    """Sums over the last ``spans`` steps before ``t`` from rings that reach back so far.
+
+    Shape of ``out``: (spans, cells). ``scales``: one for each level.
+    """
+    path, ratios = np.zeros((levels.shape[0], 8), np.int64), _ratios(levels)
+    for v in range(spans.shape[0]):
+        find_path(t, spans[v], ratios, prices, mode, path)
+        _write_scaled(ring, layout, path, scales, grain, out[v])

@@ -12,32 +12,48 @@ at least as short a way. So two candidates an end and a level suffice, and the s
 O(levels) per step. The path is written as differences of running sums ``S_l`` of a level's
 blocks, so that adding it up costs at most four look-ups a level, however many blocks it has.
 
-Three modes: ``opened`` (blocks up to the end of the open parent are there), completed blocks with
-signs (all boundaries <= t), completed blocks without signs (each end moves one way only).
+Blocks may be priced by their level's noise variance, as long as a block costs at most what its
+parts cost together; then the cheapest path is as easy to find. :class:`Way` says which blocks
+there are.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from tidegauge.compiled import lazy_module
 from tidegauge.strategies.decay import Decay, Difference, Running, Step, Window
-from tidegauge.strategies.strategy import Int64
+from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:
     from tidegauge.strategies.blocks import _kernels
 else:
     _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
-__all__ = ["ALL", "base_of", "count_blocks", "count_changes", "sum_of", "worst_count"]
+__all__ = ["ALL", "Paths", "Way", "base_of", "sum_of"]
 
 ALL = 0
 """The span of the running sum."""
+
+
+class Way(IntEnum):
+    """Which blocks a sum is put together from."""
+
+    UNSIGNED = 0
+    """The fewest completed blocks, none of them subtracted."""
+    SIGNED = 1
+    """The cheapest completed blocks."""
+    OPENED = 2
+    """The cheapest blocks, those of parents that are still open among them."""
+    PRINTED = 3
+    """A tree's root less a prefix of it plus a prefix of the next (Bolot et al. 2013, Alg. 1)."""
 
 
 def base_of(view: Decay) -> Decay:
@@ -63,137 +79,170 @@ def sum_of(view: Decay) -> tuple[int, int] | None:
     return (base.steps, lag) if isinstance(base, Window) else None
 
 
-def count_blocks(
-    levels: tuple[int, ...], span: int, steps: Int64, signed: bool, opened: bool
-) -> Int64:
-    """Return how many blocks the sum over the last ``span`` steps takes at each of ``steps``.
+@final
+@dataclass(frozen=True)
+class Paths:
+    """How sums are put together from nested blocks, and what that costs.
 
     Args:
         levels: Sizes of the blocks, 1 first, each divides the next.
-        span: Steps summed up; 0: everything so far.
-        steps: Steps counted from 1.
-        signed: Blocks may be subtracted.
-        opened: Blocks of parents that are still open may be used.
+        way: Which blocks are used.
+        prices: For each level the noise variance of a block, in any unit; never falling. None: 1
+            for all, so that prices are numbers of blocks.
 
     Examples:
-        >>> count_blocks((1, 3, 9), 0, np.array([8]), signed=True, opened=True)
-        array([2])
-        >>> count_blocks((1, 3, 9), 0, np.array([8]), signed=True, opened=False)
-        array([4])
+        >>> Paths((1, 3, 9), Way.OPENED).prices_of_sums(ALL, np.array([8]))
+        array([2.])
+        >>> Paths((1, 3, 9), Way.SIGNED).prices_of_sums(ALL, np.array([8]))
+        array([4.])
     """
-    out = np.empty(len(steps), np.int64)
-    numbers = np.ascontiguousarray(steps, np.int64)
-    _kernels.count_blocks(numbers, span, np.array(levels, np.int64), signed, opened, out)
-    return out
 
+    levels: tuple[int, ...]
+    way: Way
+    prices: tuple[float, ...] = ()
 
-def count_changes(
-    levels: tuple[int, ...], span: int, lag: int, steps: Int64, signed: bool, opened: bool
-) -> Int64:
-    """Return how many blocks the change of a sum over ``lag`` steps takes once, and how many twice.
+    @property
+    def sizes(self) -> Int64:
+        """The levels as an array."""
+        return np.array(self.levels, np.int64)
 
-    Arguments are those of :func:`count_blocks`. Blocks that both sums take cancel, or count
-    twice where one takes them forward and the other backward.
+    @property
+    def level_prices(self) -> Float64:
+        """The price of a block of each level."""
+        return np.array(self.prices) if self.prices else np.ones(len(self.levels))
 
-    Returns:
-        Shape (steps, 2).
+    def prices_of_sums(self, span: int, steps: Int64, lag: int = 0) -> Float64:
+        """Return what the sum over the last ``span`` steps costs at each of ``steps``.
 
-    Examples:
-        >>> count_changes((1, 7), 7, 7, np.array([14, 15]), signed=True, opened=False)
-        array([[2, 0],
-               [4, 1]])
-    """
-    out = np.empty((len(steps), 2), np.int64)
-    numbers = np.ascontiguousarray(steps, np.int64)
-    _kernels.count_changes(numbers, span, lag, np.array(levels, np.int64), signed, opened, out)
-    return out
+        Args:
+            span: Steps summed up; 0: everything so far.
+            steps: Steps counted from 1.
+            lag: Price the sum's change over so many steps, factors squared; 0: the sum.
+        """
+        numbers = np.ascontiguousarray(steps, np.int64)
+        if lag:
+            counts = self.count_blocks(span, numbers, lag)
+            squares = counts[:, :, 0] + 4.0 * counts[:, :, 1]
+            return np.asarray(squares @ self.level_prices)
+        out = np.empty(len(steps))
+        _kernels.weigh_sums(numbers, span, self.sizes, self.level_prices, int(self.way), out)
+        return out
 
+    def count_blocks(self, span: int, steps: Int64, lag: int = 0) -> Int64:
+        """Return how many blocks of each level a sum, or its change, takes once and twice.
 
-def worst_count(
-    levels: tuple[int, ...],
-    span: int,
-    horizon: int,
-    signed: bool,
-    opened: bool,
-    enough: int = 1 << 60,
-    tries: int = 1 << 18,
-    lag: int = 0,
-) -> int:
-    """Return the largest number of blocks that a sum takes at any step up to ``horizon``.
+        Blocks that both sums of a change take cancel, or count twice where one takes them forward
+        and the other backward.
 
-    With a ``lag``: that the sum's change takes at any step, squares of their factors added up.
+        Returns:
+            Shape (steps, levels, 2).
 
-    Exact: digit by digit for the running sum; for a window over all steps until the largest block
-    that can serve it comes round again. Of more than ``tries`` such steps all are covered while
-    the window fills, and ``tries`` of the others, evenly spread. Any number above ``enough`` may
-    be returned once it is passed.
+        Examples:
+            >>> Paths((1, 7), Way.SIGNED).count_blocks(7, np.array([14, 15]), lag=7).sum(axis=1)
+            array([[2, 0],
+                   [4, 1]])
+        """
+        out = np.empty((len(steps), len(self.levels), 2), np.int64)
+        numbers = np.ascontiguousarray(steps, np.int64)
+        way, prices = int(self.way), self.level_prices
+        _kernels.count_changes(numbers, span, lag, self.sizes, prices, way, out)
+        return out
 
-    Cost: O(levels * largest ratio) for the running sum; for a window 0.1 us a try.
+    def worst_price(
+        self,
+        span: int,
+        horizon: int,
+        enough: float = float(1 << 60),
+        tries: int = 1 << 18,
+        lag: int = 0,
+    ) -> float:
+        """Return the largest price of a sum at any step up to ``horizon``.
 
-    Examples:
-        >>> worst_count((1, 19), 256, 1 << 20, signed=True, opened=True)
-        24
-    """
-    if span == 1:
-        return 2 if lag else 1
-    if span == ALL:
-        return _worst_running(levels, horizon, signed and opened)
-    useful = tuple(size for size in levels if size <= _LONGEST * span)
-    last = span + lag + useful[-1] - 1
-    first, last, worst = 1, last if lag else min(horizon, last), 0
-    if last > tries and lag:
-        first = span + lag
-    elif last > tries:  # a few steps could miss the worst while the window fills
-        worst = _worst_running(useful, min(span, horizon), signed and opened)
-        first = min(span, last)
-    if worst > enough:
-        return worst
-    length = last - first + 1
-    stride = next(n for n in range(1 + length * 5 // 8, 2 * length + 2) if gcd(n, length) == 1)
-    sizes, mode = np.array(useful, np.int64), signed + (signed and opened)
-    looked = min(length, tries)
-    found = _kernels.worst_count(first, length, looked, stride, span, lag, sizes, mode, enough)
-    return max(worst, int(found))
+        With a ``lag``: of the sum's change at any step, squares of factors times prices.
+
+        Exact: digit by digit for the running sum; for a window over all steps until the largest
+        block that can serve it comes round again. Of more than ``tries`` such steps all are
+        covered while the window fills, and ``tries`` of the others, evenly spread. Any number
+        above ``enough`` may be returned once it is passed.
+
+        Cost: O(levels * largest ratio) for the running sum; for a window 0.1 us a try.
+
+        Examples:
+            >>> Paths((1, 19), Way.OPENED).worst_price(256, 1 << 20)
+            24.0
+        """
+        if span == 1:
+            return (2 if lag else 1) * float(self.level_prices[0])
+        opened = self.way is Way.OPENED
+        if span == ALL:
+            return _worst_running(self.levels, tuple(self.level_prices.tolist()), horizon, opened)
+        useful = tuple(size for size in self.levels if size <= _LONGEST * span)
+        prices = self.level_prices[: len(useful)]
+        last = span + lag + useful[-1] - 1
+        first, last, worst = 1, last if lag else min(horizon, last), 0.0
+        if last > tries and lag:
+            first = span + lag
+        elif last > tries:  # a few steps could miss the worst while the window fills
+            filled = min(span, horizon)
+            worst = _worst_running(useful, tuple(prices.tolist()), filled, opened)
+            first = min(span, last)
+        if worst > enough:
+            return worst
+        length = last - first + 1
+        stride = next(n for n in range(1 + length * 5 // 8, 2 * length + 2) if gcd(n, length) == 1)
+        sizes, way = np.array(useful, np.int64), int(self.way)
+        looked = min(length, tries)
+        found = _kernels.worst_gain(
+            first, length, looked, stride, span, lag, sizes, prices, way, enough
+        )
+        return max(worst, float(found))
 
 
 _LONGEST = 4  # a block longer than four windows would have to be undone nearly whole
-_Costs = set[tuple[int, int]]
-_FAR = 1 << 60
+_Costs = set[tuple[float, float]]
+_FAR = float(1 << 60)
 
 
 @lru_cache(maxsize=4096)
-def _worst_running(levels: tuple[int, ...], horizon: int, beyond: bool) -> int:
-    """Largest count over all prefixes ``t <= horizon``.
+def _worst_running(
+    levels: tuple[int, ...], prices: tuple[float, ...], horizon: int, beyond: bool
+) -> float:
+    """Largest price over all prefixes ``t <= horizon``.
 
-    For every remainder of t modulo ``b_l``, (blocks down to the boundary below, blocks up to the
-    one above); only the pairs that no other pair exceeds can be the worst. One set holds the pairs
+    For every remainder of t modulo ``b_l``, (price down to the boundary below, up to the one
+    above); only the pairs that no other pair exceeds can be the worst. One set holds the pairs
     of all remainders, the other those of remainders up to the horizon's own.
     """
-    free: _Costs = {(0, _FAR)}
-    tight: _Costs = {(0, _FAR)}
-    for size, parent in pairwise(levels):
+    free: _Costs = {(0.0, _FAR)}
+    tight: _Costs = {(0.0, _FAR)}
+    for (size, parent), price in zip(pairwise(levels), prices, strict=False):
         ratio, digit = parent // size, horizon // size % (parent // size)
         tight = _largest(
-            {_step(pair, d, ratio, beyond) for d in range(digit) for pair in free}
-            | {_step(pair, digit, ratio, beyond) for pair in tight}
+            {_step(pair, d, ratio, price, beyond) for d in range(digit) for pair in free}
+            | {_step(pair, digit, ratio, price, beyond) for pair in tight}
         )
-        free = _largest({_step(pair, d, ratio, beyond) for d in range(ratio) for pair in free})
-    whole = horizon // levels[-1]
-    below = {min(f + whole - 1, c + whole) for f, c in free} if whole else set()
-    return max(below | {min(f + whole, c + whole + 1) for f, c in tight})
+        free = _largest(
+            {_step(pair, d, ratio, price, beyond) for d in range(ratio) for pair in free}
+        )
+    whole, price = horizon // levels[-1], prices[-1]
+    below = {min(f + (whole - 1) * price, c + whole * price) for f, c in free} if whole else set()
+    return max(below | {min(f + whole * price, c + (whole + 1) * price) for f, c in tight})
 
 
-def _step(pair: tuple[int, int], digit: int, ratio: int, beyond: bool) -> tuple[int, int]:
+def _step(
+    pair: tuple[float, float], digit: int, ratio: int, price: float, beyond: bool
+) -> tuple[float, float]:
     floor, ceiling = pair
-    down = min(floor + digit, ceiling + digit + 1)
-    up = min(floor + ratio - digit, ceiling + ratio - digit - 1) if beyond else _FAR
+    down = min(floor + digit * price, ceiling + (digit + 1) * price)
+    rest = ratio - digit
+    up = min(floor + rest * price, ceiling + (rest - 1) * price) if beyond else _FAR
     return down, up
 
 
 def _largest(pairs: _Costs) -> _Costs:
     """Keep the pairs that no other pair reaches in both places."""
     kept: _Costs = set()
-    highest = -1
+    highest = -1.0
     for floor, ceiling in sorted(pairs, reverse=True):
         if ceiling > highest:
             kept.add((floor, ceiling))

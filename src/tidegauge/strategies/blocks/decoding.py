@@ -9,14 +9,8 @@ import numpy as np
 
 from tidegauge.compiled import lazy_module
 from tidegauge.strategies import study
-from tidegauge.strategies.blocks.combinations import (
-    base_of,
-    count_blocks,
-    count_changes,
-    sum_of,
-    worst_count,
-)
-from tidegauge.strategies.blocks.levels import row_coordinates, sizes
+from tidegauge.strategies.blocks.combinations import Paths, base_of, sum_of
+from tidegauge.strategies.blocks.levels import row_coordinates
 from tidegauge.strategies.blocks.rings import grow, init_rings
 from tidegauge.strategies.decay import Decay, Difference
 from tidegauge.strategies.filters import decode_views, init_decoder, init_past, take_off_past
@@ -27,7 +21,14 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
-__all__ = ["decode_rows", "init_decoding", "view_gain", "view_terms", "view_worst"]
+__all__ = [
+    "decode_rows",
+    "init_decoding",
+    "read_sums",
+    "view_gain",
+    "view_terms",
+    "view_worst",
+]
 
 _NONE = np.empty(0)
 
@@ -67,37 +68,39 @@ def _past(place: int) -> str:
 
 def decode_rows(
     state: State,
-    levels: tuple[int, ...],
+    paths: Paths,
     views: Sequence[Decay],
     planned: int,
-    signed: bool,
     measured: Int64,
     first: int,
     unit: float,
     out: Float64,
+    scales: Float64 = _NONE,
 ) -> None:
     """Write every view: planned ones from their rows, the others from completed blocks.
 
     Args:
         state: From :func:`init_decoding`; changed in place.
-        levels: Sizes of the blocks.
+        paths: How sums that are not planned are put together, from completed blocks.
         views: As given to :func:`init_decoding`.
         planned: Number of planned views: rows after the blocks of each step.
-        signed: Blocks may be subtracted.
         measured: Noisy rows in lattice units, shape (rows, cells).
         first: Index of the first step, from 0.
         unit: The lattice step in grains.
         out: Shape (views, steps, cells); in grains.
+        scales: What the rows of each level are multiplied by; none where all rows are alike.
     """
     steps = out.shape[1]
-    grow(state, levels, first, steps, opened=False)
+    grow(state, paths.levels, first, steps, opened=False)
     _kernels.decode(
         state["ring"],
         state["layout"],
         measured,
         first,
-        sizes(levels),
-        signed,
+        paths.sizes,
+        paths.level_prices,
+        scales,
+        int(paths.way),
         planned,
         state["spans"],
         state["sources"],
@@ -109,49 +112,75 @@ def decode_rows(
             take_off_past(state, _past(place), view.lag, first, out[place])
     places = np.flatnonzero(state["spans"] < 0).tolist()
     if places and steps > 0:
-        single = row_coordinates(levels, planned, first, steps) % COORDINATES_PER_STEP == 0
+        single = row_coordinates(paths.levels, planned, first, steps) % COORDINATES_PER_STEP == 0
         filters = [views[place] for place in places]
         filtered = np.empty((len(places), steps, out.shape[2]))
         decode_views(
-            state, filters, measured[single], first, filtered, gaps=_NONE, weights=_NONE, unit=unit
+            state,
+            filters,
+            measured[single],
+            first,
+            filtered,
+            gaps=_NONE,
+            weights=_NONE,
+            unit=unit * float(scales[0]) if len(scales) else unit,
         )
         out[places] = filtered
 
 
-def view_gain(
-    levels: tuple[int, ...], view: Decay, steps: Int64, signed: bool, opened: bool
+def read_sums(
+    state: State, paths: Paths, spans: Int64, step: int, unit: float, scales: Float64
 ) -> Float64:
+    """Return the sums over the last ``spans`` of the first ``step`` steps, shape (spans, cells).
+
+    The state has to have been decoding a window at least as long as the longest of them.
+    """
+    out = np.empty((len(spans), state["ring"].shape[1]))
+    levels, prices = paths.sizes, paths.level_prices
+    factors = scales if len(scales) else np.ones(len(levels))
+    _kernels.read_sums(
+        state["ring"],
+        state["layout"],
+        step,
+        levels,
+        prices,
+        factors,
+        int(paths.way),
+        spans,
+        unit,
+        out,
+    )
+    return out
+
+
+def view_gain(paths: Paths, view: Decay, steps: Int64) -> Float64:
     """Sum of the squared weights that a view gives to draws of noise, at each of ``steps``."""
     found = sum_of(view)
     if found is None:
-        return study.energy(view, steps)
+        return study.energy(view, steps) * float(paths.level_prices[0])
     span, lag = found
-    if not lag:
-        return count_blocks(levels, span, steps, signed, opened).astype(np.float64)
-    counts = count_changes(levels, span, lag, steps, signed, opened)
-    return np.asarray(counts @ np.array([1.0, 4.0]))
+    return paths.prices_of_sums(span, steps, lag)
 
 
-def view_worst(
-    levels: tuple[int, ...], view: Decay, horizon: int, signed: bool, opened: bool
-) -> float:
+def view_worst(paths: Paths, view: Decay, horizon: int) -> float:
     """The largest of ``view_gain`` up to the horizon; of a decay that is no sum, the limit."""
     found = sum_of(view)
     if found is None:
-        return study.worst_energy(view, horizon)
+        return study.worst_energy(view, horizon) * float(paths.level_prices[0])
     span, lag = found
-    return float(worst_count(levels, span, horizon, signed, opened, lag=lag))
+    return paths.worst_price(span, horizon, lag=lag)
 
 
-def view_terms(
-    levels: tuple[int, ...], view: Decay, step: int, signed: bool, opened: bool
-) -> tuple[Float64, Int64]:
+def view_terms(paths: Paths, view: Decay, step: int) -> tuple[Float64, Int64]:
     """The weights that a view gives to draws of noise at ``step``, and how often each occurs."""
+    roots = np.sqrt(paths.level_prices)
     found = sum_of(view)
     if found is None:
-        return study.noise_terms(view, step)
+        weights, counts = study.noise_terms(view, step)
+        return weights * float(roots[0]), counts
     span, lag = found
-    if not lag:
-        return np.ones(1), count_blocks(levels, span, np.array([step]), signed, opened)
-    counts = count_changes(levels, span, lag, np.array([step]), signed, opened)[0]
-    return np.array([1.0, 2.0])[counts > 0], counts[counts > 0]
+    blocks = paths.count_blocks(span, np.array([step]), lag)[0]
+    if not paths.prices:
+        blocks, roots = blocks.sum(axis=0, keepdims=True), roots[:1]
+    weighed = roots[:, None] * np.array([1.0, 2.0])
+    return weighed[blocks > 0], blocks[blocks > 0]

@@ -10,13 +10,13 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies import study
-from tidegauge.strategies.blocks.combinations import base_of, sum_of, worst_count
+from tidegauge.strategies.blocks.combinations import Paths, Way, base_of, sum_of
 from tidegauge.strategies.blocks.completed import Blocks
 from tidegauge.strategies.blocks.opened import OpenBlocks
 from tidegauge.strategies.decay import Decay, Running, Window
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS
 
-__all__ = ["best_levels"]
+__all__ = ["best_levels", "best_shares"]
 
 _RATIOS = range(2, 34)
 _TRIES = 1 << 15  # steps that a candidate is judged by, over all its sums
@@ -85,6 +85,61 @@ def best_levels(
     return Blocks(levels)
 
 
+_FIRST_RATIOS, _NEXT_RATIOS = (9, 15, 27), (15, 17)
+_SHARES = ((60, 40, 24, 20, 15, 15, 12, 12), (15, 10, 6, 5, 5, 3, 3, 3))
+"""About (level + 1)^-0.8, of small least common multiple; found by search for a running sum."""
+
+
+def best_shares(views: Sequence[Decay], targets: Sequence[tuple[Decay, int, float]]) -> OpenBlocks:
+    """Return open blocks for a stream of unknown length: larger ones get less of the budget.
+
+    Long sums pay for their own length then, and short ones hardly for the stream's: the shares
+    fall with the level. The worst std over the bound, of all targets, is least. Tried are a few
+    ratios and shares.
+
+    Args:
+        views: What is asked; sums are planned.
+        targets: View, number of steps, and the std that its worst up to there is judged against.
+
+    Cost: below a second.
+
+    Examples:
+        >>> found = best_shares([Running()], [(Running(), 1 << n, n**1.5) for n in (10, 17, 24)])
+        >>> found.levels[:3], found.weights
+        ((1, 27, 459), (60, 40, 24, 20, 15, 15))
+    """
+    longest = max(horizon for _, horizon, _ in targets)
+    planned = tuple(
+        view
+        for view in dict.fromkeys(map(base_of, views))
+        if isinstance(view, Running | Window) and view != Window(1)
+    )
+    best, found = math.inf, None
+    for levels, weights in _shared_levels(longest):
+        strategy = OpenBlocks(levels, planned[: COORDINATES_PER_STEP - len(levels)], 0, weights)
+        worst, charged = 0.0, sum(weights)
+        for view, horizon, bound in sorted(targets, key=lambda target: -target[1]):
+            gain = strategy.worst_variance_gain(view, horizon)
+            worst = max(worst, charged * math.sqrt(gain) / bound)
+            if worst >= best:
+                break
+        if worst < best:
+            best, found = worst, strategy
+    assert found is not None, "the grid is not empty"
+    return found
+
+
+def _shared_levels(horizon: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Levels and weights to try."""
+    for first in reversed(_FIRST_RATIOS):  # the fewest levels first
+        for ratio in _NEXT_RATIOS:
+            levels = [1, first]
+            while levels[-1] * ratio <= 2 * horizon and len(levels) < len(_SHARES[0]):
+                levels.append(levels[-1] * ratio)
+            for shares in _SHARES:
+                yield tuple(levels), shares[: len(levels)]
+
+
 def _filters_worst(demands: list[tuple[Decay, float]], horizon: int) -> float:
     """Largest std over bound of the views that are no sums, for noise of std 1 a step."""
     last = np.array([horizon])
@@ -107,8 +162,8 @@ def _sums_worst(
     for span, lag, bound in sorted(sums):  # the running sum first: its count needs no enumeration
         most = math.ceil((enough * bound) ** 2) if enough < math.inf else 1 << 60
         tries = max(1 << 8, _TRIES // len(sums))
-        use_opened = opened and span != 1
-        count = worst_count(levels, span, horizon, True, use_opened, most, tries, lag)
+        paths = Paths(levels, Way.OPENED if opened and span != 1 else Way.SIGNED)
+        count = paths.worst_price(span, horizon, most, tries, lag)
         worst = max(worst, math.sqrt(count) / bound)
         if worst > enough:
             break

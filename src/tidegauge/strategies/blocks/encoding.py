@@ -25,7 +25,7 @@ def encode_rows(
     first: int,
     levels: tuple[int, ...],
     largest: int,
-    lattice_bits: int,
+    units: Int64,
     spans: Int64,
 ) -> Int64:
     """Return the rows of a block of steps, and advance the sums.
@@ -38,7 +38,7 @@ def encode_rows(
         first: Index of the first step, from 0.
         levels: Sizes of the blocks.
         largest: Largest total that is represented.
-        lattice_bits: Rows are in units of 2^-lattice_bits grains.
+        units: What the totals of each level, and last the planned sums, are multiplied by.
         spans: Steps that each planned view sums up (0: everything), shape (views,).
 
     Returns:
@@ -46,7 +46,5 @@ def encode_rows(
     """
     rows = row_count(levels, len(spans), first, len(x))
     out = np.empty((rows, open_sums.shape[1]), np.int64)
-    _kernels.encode(
-        open_sums, history, x, first, sizes(levels), largest, 1 << lattice_bits, spans, out
-    )
+    _kernels.encode(open_sums, history, x, first, sizes(levels), largest, units, spans, out)
     return out

@@ -19,6 +19,7 @@ __all__ = [
     "check_end",
     "check_totals",
     "checked_levels",
+    "checked_weights",
     "largest_total",
     "power_levels",
     "row_coordinates",
@@ -27,6 +28,7 @@ __all__ = [
     "sizes",
 ]
 _RANGE_BITS = 62
+_WEIGHT_BITS = 20
 
 
 def checked_levels(levels: Sequence[int], lattice_bits: int = 0) -> tuple[int, ...]:
@@ -72,6 +74,55 @@ def checked_levels(levels: Sequence[int], lattice_bits: int = 0) -> tuple[int, .
             f"{sizes[-1]}. Its total would leave int64. Use a coarser lattice or smaller blocks."
         )
     return sizes
+
+
+def checked_weights(
+    weights: Sequence[int], levels: tuple[int, ...], *, by_price: bool
+) -> tuple[int, ...]:
+    """Return row weights of levels, none where all are 1, or refuse them.
+
+    Args:
+        weights: One positive integer a level, never rising; none: all 1.
+        levels: Sizes of the blocks.
+        by_price: Sums take the cheapest blocks, which are as easy to find as the fewest only if
+            no block costs more than its parts together.
+
+    Raises:
+        InvalidParameter: They are not such integers.
+
+    Examples:
+        >>> checked_weights([3, 2, 2], (1, 4, 16), by_price=True)
+        (3, 2, 2)
+    """
+    given: object = weights
+    if (
+        isinstance(given, str)
+        or not isinstance(given, Sequence)
+        or len(given) not in (0, len(levels))
+    ):
+        raise InvalidParameter(
+            f"Expected a weight for each of {len(levels)} levels, got {shown(weights)}. Rows would "
+            "be measured with another weight than they are charged. Leave them out for equal ones."
+        )
+    why = "A row is so many times its block's total. Use integers such as (3, 2, 1)."
+    found = tuple(
+        integer(f"weights[{place}]", weight, low=1, high=1 << _WEIGHT_BITS, why=why)
+        for place, weight in enumerate(weights)
+    )
+    if any(b > a for a, b in pairwise(found)):
+        raise InvalidParameter(
+            f"Expected weights that never rise from level to level, got {shown(found)}. Longer "
+            "blocks would carry less noise than shorter ones, and sums would not be found among "
+            "a few paths. Give longer blocks the smaller share."
+        )
+    parts = zip(pairwise(found), pairwise(levels), strict=False)  # none without weights
+    if by_price and any(a * a * size > b * b * parent for (a, b), (size, parent) in parts):
+        raise InvalidParameter(
+            f"Expected no block to have a larger noise variance than its parts together, got "
+            f"weights {shown(found)} for levels {shown(levels)}. The cheapest sums would not be "
+            "found. Use weights closer together, or signed=False."
+        )
+    return () if set(found) == {1} else found
 
 
 def power_levels(base: int, horizon: int) -> tuple[int, ...]:
@@ -158,15 +209,18 @@ def row_coordinates(levels: tuple[int, ...], planned: int, first: int, steps: in
     return numbers
 
 
-def sensitivity(levels: tuple[int, ...], norm: Norm, neighbors: Neighbors) -> Fraction:
+def sensitivity(
+    levels: tuple[int, ...], norm: Norm, neighbors: Neighbors, weights: tuple[int, ...] = ()
+) -> Fraction:
     r"""How far the vector of all blocks can move, in grains, rounded up.
 
     Every event lies in one block of each level. L1: the changes of k events add up, whatever
-    their places: ``k * levels * event_l1``. L2: at most ``c_l = min(k, (b_l - 1) // sep + 1)``
-    events of an id share a block of level l, and the sum of squares is largest when blocks are
-    filled one after another:
+    their places: k times the sum of the weights w_l times ``event_l1``. L2: at most
+    ``c_l = min(k, (b_l - 1) // sep + 1)`` events of an id share a block of level l, and the sum of
+    squares is largest when blocks are filled one after another:
 
-    .. math:: \Delta_2^2 = \delta_2^2 \sum_l \lfloor k / c_l \rfloor c_l^2 + (k \bmod c_l)^2.
+    .. math::
+        \Delta_2^2 = \delta_2^2 \sum_l w_l^2 (\lfloor k / c_l \rfloor c_l^2 + (k \bmod c_l)^2).
     """
     unit = neighbors.unit
     if not isinstance(norm, Norm):
@@ -174,9 +228,13 @@ def sensitivity(levels: tuple[int, ...], norm: Norm, neighbors: Neighbors) -> Fr
             f"Expected norm to be Norm.L1 or Norm.L2, got {shown(norm)}. The two differ, and the "
             "smaller one would pass for the larger. Name it."
         )
+    row_weights = weights or (1,) * len(levels)
     if norm is Norm.L1:
-        return Fraction(unit.max_events * len(levels) * neighbors.event_l1)
-    squares = sum(_largest_square(unit.max_events, _sharing(unit, size)) for size in levels)
+        return Fraction(unit.max_events * sum(row_weights) * neighbors.event_l1)
+    squares = sum(
+        weight**2 * _largest_square(unit.max_events, _sharing(unit, size))
+        for size, weight in zip(levels, row_weights, strict=True)
+    )
     return sqrt_up(Fraction(squares * neighbors.event_l2_squared))
 
 

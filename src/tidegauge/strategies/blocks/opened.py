@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -14,7 +15,7 @@ from tidegauge.checks import integer, shown
 from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blocks.combinations import ALL, base_of
+from tidegauge.strategies.blocks.combinations import ALL, Paths, Way, base_of
 from tidegauge.strategies.blocks.decoding import (
     decode_rows,
     init_decoding,
@@ -27,6 +28,7 @@ from tidegauge.strategies.blocks.levels import (
     check_end,
     check_totals,
     checked_levels,
+    checked_weights,
     largest_total,
     row_coordinates,
     row_count,
@@ -34,7 +36,7 @@ from tidegauge.strategies.blocks.levels import (
     sizes,
 )
 from tidegauge.strategies.blocks.rings import grow, init_rings, moved
-from tidegauge.strategies.decay import Decay, Running, Window
+from tidegauge.strategies.decay import Decay, Difference, Running, Window
 from tidegauge.strategies.strategy import (
     COORDINATES_PER_STEP,
     Float64,
@@ -81,10 +83,13 @@ class OpenBlocks(Strategy):
             at most 64.
         views: The planned views, Running or Window, each once.
         lattice_bits: The rows lie on the lattice 2^-lattice_bits grains; 0 to 40.
+        weights: Shares of the levels in the budget, integers that never rise; none: all alike.
+            Rows are then in units of 2^-lattice_bits / M grains, M their least common multiple,
+            and the noise of level l is multiplied by ``M / weights[l]``.
 
     Raises:
-        InvalidParameter: The sizes are not nested, a view is not a sum, or a number is out of
-            range.
+        InvalidParameter: The sizes are not nested, the weights rise or fall too fast, a view is
+            not a sum, or a number is out of range.
 
     Cost: as :class:`Blocks`, and one row a step for each planned view; in private state, rings for
     the longest planned window of the exact stream and of each level's noise.
@@ -97,10 +102,17 @@ class OpenBlocks(Strategy):
     levels: tuple[int, ...]
     views: tuple[Running | Window, ...]
     lattice_bits: int = 0
+    weights: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_levels(self.levels, self.lattice_bits))
         object.__setattr__(self, "lattice_bits", int(self.lattice_bits))
+        weights = checked_weights(self.weights, self.levels, by_price=True)
+        object.__setattr__(self, "weights", weights)
+        why = "Rows are multiplied by it. Use weights that divide a small number, such as 60."
+        integer(
+            "least common multiple of the weights", self._multiple, low=1, high=1 << 12, why=why
+        )
         object.__setattr__(self, "views", tuple(self.views))
         if not all(isinstance(view, Running | Window) for view in self.views):
             raise InvalidParameter(
@@ -120,6 +132,36 @@ class OpenBlocks(Strategy):
             why="Each is a row of a step, with a number of its own. Use fewer levels or views.",
         )
 
+    @cached_property
+    def _multiple(self) -> int:
+        return lcm(*self.weights)
+
+    @cached_property
+    def _factors(self) -> Int64:
+        """What the draws of each level are multiplied by."""
+        weights = self.weights or (1,) * len(self.levels)
+        return np.array([self._multiple // weight for weight in weights], np.int64)
+
+    @cached_property
+    def _units(self) -> Int64:
+        return np.full(len(self.levels) + 1, self._multiple << self.lattice_bits, np.int64)
+
+    def _paths(self, view: Decay | None = None) -> Paths:
+        """How a planned view, or the change of one, is put together; None: any other view."""
+        planned = view is not None and base_of(view) in self.views
+        way = Way.OPENED if planned else Way.SIGNED
+        return Paths(self.levels, way, self._prices)
+
+    @cached_property
+    def _prices(self) -> tuple[float, ...]:
+        """Noise variance of a block, in rows' units; none where all are alike."""
+        return tuple(float(factor) ** 2 for factor in self._factors) if self.weights else ()
+
+    @property
+    def _unit(self) -> float:
+        """One unit of the rows, in grains."""
+        return 0.5**self.lattice_bits / self._multiple
+
     @property
     def norms(self) -> frozenset[Norm]:
         """L1 only."""
@@ -138,7 +180,7 @@ class OpenBlocks(Strategy):
         useless, but as private as ever.
         """
         spans = [_RUNNING_STEPS if span == ALL else span for span in self._spans]
-        return Fraction(max(self.levels[-1], *spans))
+        return Fraction(self._multiple * max(self.levels[-1], *spans))
 
     @property
     def largest_total(self) -> int:
@@ -154,7 +196,7 @@ class OpenBlocks(Strategy):
         return np.array(self._spans, np.int64)
 
     def sensitivity(self, norm: Norm, neighbors: Neighbors) -> Fraction:
-        """How far the blocks' totals ``R x`` can move, in lattice units.
+        """How far the blocks' totals, each times its level's weight, can move, in lattice units.
 
         Raises:
             UnsupportedCombination: ``norm`` is L2.
@@ -164,7 +206,7 @@ class OpenBlocks(Strategy):
                 f"Expected Norm.L1 for blocks that are still open, got {norm}. Adaptive privacy "
                 "is proved for Laplace noise only. Use Blocks, or a guarantee of pure epsilon."
             )
-        return sensitivity(self.levels, norm, neighbors) * (1 << self.lattice_bits)
+        return sensitivity(self.levels, norm, neighbors, self.weights) * (1 << self.lattice_bits)
 
     def init_encoder(self, cells: int) -> State:
         """Totals of the open blocks, (levels, cells); running sums as far back as the windows."""
@@ -194,7 +236,7 @@ class OpenBlocks(Strategy):
             first,
             self.levels,
             self.largest_total,
-            self.lattice_bits,
+            self._units,
             self._span_array,
         )
 
@@ -245,13 +287,16 @@ class OpenBlocks(Strategy):
             Shape (rows, cells), C-contiguous, in lattice units; the caller's.
         """
         cells = noise_state["ring"].shape[1]
-        draws = (self._draws(first, steps), cells)
+        draws = (sum(self._draws_by_level(first, steps)), cells)
         if fresh.dtype != np.int64 or fresh.shape != draws:
             raise InvalidInput(
                 f"Expected draws of dtype int64 and shape {draws}, got {fresh.dtype} of shape "
                 f"{fresh.shape}. Blocks would go without noise. Draw for noise_coordinates."
             )
         grow(noise_state, self.levels, first, steps, opened=True)
+        if self.weights:
+            counts = self._draws_by_level(first, steps)
+            fresh = fresh * np.repeat(self._factors, counts)[:, None]
         out = np.empty(
             (row_count(self.levels, len(self.views), first, steps), fresh.shape[1]), np.int64
         )
@@ -262,19 +307,18 @@ class OpenBlocks(Strategy):
             first,
             steps,
             sizes(self.levels),
+            Paths(self.levels, Way.OPENED, self._prices).level_prices,
             self._span_array,
             out,
         )
         return out
 
-    def _draws(self, first: int, steps: int) -> int:
+    def _draws_by_level(self, first: int, steps: int) -> list[int]:
         parents = (*self.levels[1:], self.levels[-1])
-        return sum(
-            [
-                (-(-(first + steps) // parent) + -first // parent) * (parent // size)
-                for size, parent in zip(self.levels, parents, strict=True)
-            ]
-        )
+        return [
+            (-(-(first + steps) // parent) + -first // parent) * (parent // size)
+            for size, parent in zip(self.levels, parents, strict=True)
+        ]
 
     @property
     def drawn_places(self) -> int:
@@ -289,20 +333,25 @@ class OpenBlocks(Strategy):
         self, state: State, views: Sequence[Decay], measured: Int64, first: int, out: Float64
     ) -> None:
         """Write every view of a block into ``out``, shape (views, steps, cells), in grains."""
-        unit = 0.5**self.lattice_bits
-        decode_rows(state, self.levels, views, len(self.views), True, measured, first, unit, out)
+        paths = self._paths()
+        decode_rows(state, paths, views, len(self.views), measured, first, self._unit, out)
 
     def variance_gain(self, view: Decay, steps: Int64) -> Float64:
-        """Number of blocks that a sum takes; the sum of squared weights of another decay."""
-        gain = view_gain(self.levels, view, steps, True, opened=base_of(view) in self.views)
-        return gain * 0.25**self.lattice_bits
+        """Number of blocks that a sum takes; the sum of squared weights of another decay.
+
+        Each over the square of its level's weight.
+        """
+        return view_gain(self._paths(view), view, steps) * self._unit**2
 
     def worst_variance_gain(self, view: Decay, horizon: int) -> float:
         """The most blocks that a sum takes up to the horizon; another decay in the limit."""
-        worst = view_worst(self.levels, view, horizon, True, base_of(view) in self.views)
-        return worst * 0.25**self.lattice_bits
+        return view_worst(self._paths(view), view, horizon) * self._unit**2
 
     def noise_terms(self, view: Decay, step: int) -> tuple[Float64, Int64]:
-        """A sum of blocks: one weight, as often as there are blocks."""
-        weights, counts = view_terms(self.levels, view, step, True, base_of(view) in self.views)
-        return weights * 0.5**self.lattice_bits, counts
+        """A sum of blocks: a weight for each level, as often as it has blocks."""
+        weights, counts = view_terms(self._paths(view), view, step)
+        return weights * self._unit, counts
+
+    def gain_tells_terms(self, view: Decay) -> bool:
+        """Not of changes, nor with weights: rows of one variance may weigh draws differently."""
+        return not isinstance(view, Difference) and not self.weights

@@ -8,7 +8,7 @@ import numpy as np
 
 from tidegauge.strategies.strategy import Int64, State
 
-__all__ = ["grow", "init_rings", "moved"]
+__all__ = ["grow", "init_rings", "moved", "ring_layout"]
 
 _FIRST_REACH = 256
 
@@ -20,7 +20,7 @@ def init_rings(levels: tuple[int, ...], spans: Sequence[int], cells: int) -> Sta
     """
     longest = max(spans, default=0)
     reach = min(longest, _FIRST_REACH)
-    layout = _layout(levels, reach)
+    layout = ring_layout(levels, reach)
     slots = int(layout[-1].sum()) if spans else 0
     return {
         "ring": np.zeros((slots, cells), np.int64),
@@ -29,7 +29,7 @@ def init_rings(levels: tuple[int, ...], spans: Sequence[int], cells: int) -> Sta
     }
 
 
-def _layout(levels: tuple[int, ...], reach: int) -> Int64:
+def ring_layout(levels: tuple[int, ...], reach: int) -> Int64:
     """First slot and number of slots of each level, shape (levels, 2).
 
     A path over ``span`` steps touches positions between the parent's boundary before its begin
@@ -59,7 +59,7 @@ def grow(state: State, levels: tuple[int, ...], first: int, steps: int, opened: 
     if reach >= min(longest, first + steps):
         return
     reach = min(longest, 1 << (first + steps - 1).bit_length())
-    old, layout = state["layout"], _layout(levels, reach)
+    old, layout = state["layout"], ring_layout(levels, reach)
     ring = np.zeros((int(layout[-1].sum()), state["ring"].shape[1]), np.int64)
     parents = (*levels[1:], levels[-1])
     for level, (size, parent) in enumerate(zip(levels, parents, strict=True)):

@@ -170,6 +170,11 @@ class Comb(Strategy):
                 "Expected the L2 norm, got L1. A filter with long memory has a large L1 norm. "
                 "Use Gaussian noise, or blocks or the identity under pure epsilon."
             )
+        if neighbors.distinct is not None:
+            raise UnsupportedCombination(
+                "Expected a stream of sums, got a count of different values. Behind a comb two "
+                "opposite changes do not fall short of two that stand alone. Use no comb."
+            )
         unit = neighbors.unit
         pattern = comb_pattern_gain_squared(
             self.gaps, self.weights, self.beta, self.lag, unit.max_events, unit.min_separation

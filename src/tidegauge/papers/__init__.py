@@ -1,0 +1,1 @@
+"""The papers' systems by name, thin over the shared strategies and noise."""

@@ -1,0 +1,331 @@
+"""Sums of predicates: of one event, or of the whole history with a declared sensitivity."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, final, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tidegauge.checks import integer, shown
+from tidegauge.errors import InvalidInput, InvalidParameter, LiveState
+from tidegauge.papers.system import System, grains_of, plan_of
+from tidegauge.privacy.guarantee import Guarantee
+from tidegauge.strategies.decay import Decay, Running
+from tidegauge.strategies.named import by_name
+from tidegauge.strategies.strategy import Float64, Int64
+
+__all__ = ["History", "HolisticPredicateSum", "PredicateSum", "changed_values"]
+
+_MOST_CHANGED = 1 << 20
+_REALS = (bool, int, float, Fraction, np.bool_, np.integer, np.floating)
+
+
+@final
+class PredicateSum(System):
+    """Releases a decayed sum of a predicate of each event.
+
+    A predicate sees one event and nothing else, so that one event moves one value: the cost is that
+    of the decayed sum (Theorem 8).
+
+    Args:
+        predicate: A function from an event to a real in [0, 1], or True and False.
+            ``tidegauge.planning.where.condition`` makes one of an expression.
+        epsilon: Pure epsilon-DP for one event, replaced by any other; this or ``guarantee``.
+        decay: What is released; default: the running sum.
+        guarantee: Any other guarantee.
+        strategy: The name of a paper's strategy; default: the best there is.
+        horizon: Steps to design for.
+
+    Raises:
+        InvalidParameter: A parameter is impossible, or ``predicate`` cannot be called.
+        UnsupportedCombination: The strategy does not serve the decay.
+
+    Examples:
+        >>> with PredicateSum(lambda delay: delay > 15, epsilon=1) as late:
+        ...     released = late.update_many([3, 40, 17])
+        >>> released.shape
+        (3,)
+
+    References:
+        Bolot et al. 2013, section 6.1, Theorem 8.
+    """
+
+    def __init__(
+        self,
+        predicate: Callable[[Any], Any],
+        epsilon: float | Fraction | None = None,
+        *,
+        decay: Decay | None = None,
+        guarantee: Guarantee | None = None,
+        strategy: str | None = None,
+        horizon: int | None = None,
+    ) -> None:
+        self._predicate = _callable(predicate)
+        self._start(
+            plan_of(
+                Running() if decay is None else decay,
+                epsilon=epsilon,
+                guarantee=guarantee,
+                cells=1,
+                strategy=None if strategy is None else by_name(strategy),
+                horizon=horizon,
+            )
+        )
+
+    @property
+    def source(self) -> str:
+        """Where it stands in the paper."""
+        return "Bolot et al. 2013, section 6.1"
+
+    def update(self, reading: Any) -> Float64:
+        """Measure one event, whatever the predicate takes, and release the decayed sum.
+
+        Raises:
+            InvalidInput: The predicate raised, or gave no real in [0, 1]; the system is as it was.
+            StreamEnded: The last step is reached; the system is as it was.
+            LiveState: Interrupted, forked, or in use by another thread.
+        """
+        value: Float64 = self._released(self._exact([reading], block=True))[0]
+        return value
+
+    def _exact(self, readings: ArrayLike, *, block: bool) -> Int64:
+        values = [_value(self._predicate, event) for event in _events(readings)]
+        return grains_of(np.array(values, np.float64).reshape(-1, 1))
+
+
+class History(Sequence[Any]):
+    """The events up to now, oldest first: read-only, so that a predicate cannot change the past."""
+
+    def __init__(self, events: Sequence[Any], length: int) -> None:
+        self._events, self._length = events, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Any, ...]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return tuple(self._events[i] for i in range(*index.indices(self._length)))
+        if not -self._length <= index < self._length:
+            raise IndexError("history index out of range")
+        return self._events[index % self._length]
+
+    def __repr__(self) -> str:
+        return f"History(of {self._length} events)"
+
+
+@final
+class HolisticPredicateSum(System):
+    """Releases a decayed sum of a predicate of the whole history, with a declared sensitivity.
+
+    A predicate is k-sensitive if replacing one event changes its value at no more than k steps.
+    Nobody can check that on private data: it is declared, and the noise is k times as large.
+    :func:`changed_values` finds a wrong k on samples, in tests.
+
+    Args:
+        predicate: A function from a :class:`History` (the event of the step is its last) to a real
+            in [0, 1]. It must depend on the history alone, and keep nothing of it.
+        k: Its sensitivity.
+        epsilon: Pure epsilon-DP for one event, replaced by any other; this or ``guarantee``.
+        decay: What is released; default: the running sum.
+        guarantee: Any other guarantee.
+        strategy: The name of a paper's strategy; default: the best there is.
+        horizon: Steps to design for.
+
+    Raises:
+        InvalidParameter: A parameter is impossible.
+        UnsupportedCombination: The strategy does not serve the decay.
+
+    Cost:
+        Privacy: all of the guarantee, at once; noise is k times that of an individual predicate
+        under discrete Laplace noise. Memory: the whole history, until the system is closed.
+
+    Examples:
+        A first occurrence: replacing an event changes itself and one later step.
+
+        >>> def first(history):
+        ...     return history[-1] not in history[:-1]
+        >>> with HolisticPredicateSum(first, k=2, epsilon=1) as distinct:
+        ...     released = distinct.update_many(["a", "b", "a"])
+        >>> changed_values(first, [["a", "b", "a"]], ["a", "b", "c"])
+        2.0
+
+    References:
+        Bolot et al. 2013, section 6.2, Theorem 9.
+    """
+
+    def __init__(
+        self,
+        predicate: Callable[[History], Any],
+        k: int,
+        epsilon: float | Fraction | None = None,
+        *,
+        decay: Decay | None = None,
+        guarantee: Guarantee | None = None,
+        strategy: str | None = None,
+        horizon: int | None = None,
+    ) -> None:
+        self._predicate = _callable(predicate)
+        why = "One event changes the predicate at so many steps at most. Declare at least 1."
+        k = integer("k", k, low=1, high=_MOST_CHANGED, why=why)
+        self._events: list[Any] = []
+        self._start(
+            plan_of(
+                Running() if decay is None else decay,
+                epsilon=epsilon,
+                guarantee=guarantee,
+                cells=1,
+                strategy=None if strategy is None else by_name(strategy),
+                horizon=horizon,
+                changed_steps=k,
+            )
+        )
+
+    @property
+    def source(self) -> str:
+        """Where it stands in the paper."""
+        return "Bolot et al. 2013, section 6.2"
+
+    def update(self, reading: Any) -> Float64:
+        """Measure one event and release the decayed sum; see :meth:`PredicateSum.update`.
+
+        Raises:
+            InvalidInput: The predicate raised or gave no real in [0, 1], or the event can be
+                changed later and is no mapping, list, set or array; the system is as it was.
+        """
+        value: Float64 = self.update_many([reading])[0]
+        return value
+
+    def update_many(self, readings: Any) -> Float64:
+        """Measure events, whatever the predicate takes, and release the decayed sum at each."""
+        if len(self._events) != self.step:
+            raise LiveState(
+                "Expected a system with its history, got one that was closed. Predicates of the "
+                "history have nothing to go on from. Make another system, at its own cost."
+            )
+        new = [_frozen(event) for event in _events(readings)]
+        self._events.extend(new)
+        try:
+            values = _values(self._predicate, self._events, self.step)
+            return self._released(grains_of(values.reshape(-1, 1)))
+        finally:
+            del self._events[self.step :]  # what was not measured is no part of the past
+
+    def close(self) -> None:
+        """Erase the key and the history."""
+        super().close()
+        self._events.clear()
+
+
+def changed_values(
+    predicate: Callable[[History], Any],
+    samples: Iterable[Sequence[Any]],
+    events: Sequence[Any],
+) -> float:
+    """Return the most that replacing one event changes a predicate's values, over all steps.
+
+    Every event of every sample is replaced by each of ``events``. For a test: where the result is
+    above the k that was declared, the declaration is wrong. It says nothing of what was not tried.
+
+    Args:
+        predicate: Of a history.
+        samples: Streams made for the test, never private data.
+        events: What an event may be replaced by.
+
+    Returns:
+        The largest number of steps whose value changes, or the largest sum of absolute changes, if
+        that is more.
+
+    Raises:
+        InvalidInput: The predicate raises, gives no real in [0, 1], or gives another value when it
+            is asked again.
+    """
+    most = 0.0
+    for sample in samples:
+        stream = [_frozen(event) for event in sample]
+        values = _values(predicate, stream, 0)
+        if not np.array_equal(values, _values(predicate, stream, 0)):
+            raise InvalidInput(
+                "Expected a predicate that depends on the history alone, got one that gave two "
+                "values for one history. No sensitivity holds for it. Keep nothing between calls."
+            )
+        for place, other in itertools.product(range(len(stream)), events):
+            changed = [*stream[:place], _frozen(other), *stream[place + 1 :]]
+            moved = np.abs(_values(predicate, changed, 0) - values)
+            most = max(most, float((moved > 0).sum()), float(moved.sum()))
+    return most
+
+
+def _values(predicate: Callable[[History], Any], events: Sequence[Any], first: int) -> Float64:
+    """The predicate after each event from index ``first`` on."""
+    found = [_value(predicate, History(events, n)) for n in range(first + 1, len(events) + 1)]
+    return np.array(found, np.float64)
+
+
+def _callable(predicate: Any) -> Callable[[Any], Any]:
+    if not callable(predicate):
+        raise InvalidParameter(
+            f"Expected predicate to be a function, got {shown(predicate)}. It gives each event its "
+            "value in [0, 1]. Write a function, or condition(text) for an expression."
+        )
+    found: Callable[[Any], Any] = predicate
+    return found
+
+
+def _events(readings: Any) -> list[Any]:
+    if isinstance(readings, str | bytes | Mapping) or not isinstance(readings, Iterable):
+        raise InvalidInput(
+            "Expected a sequence of events, got one that is none. Each step has one event. Use "
+            "update for one step, update_many for a block."
+        )
+    return list(readings)
+
+
+def _value(predicate: Callable[[Any], Any], event: Any) -> float:
+    """A predicate's value, checked; nothing of the event is shown."""
+    try:
+        value = predicate(event)
+        number = float(value) if isinstance(value, _REALS) else math.nan
+    except Exception:  # what it says may show the event: not passed on
+        raise InvalidInput(
+            "Expected a predicate with a value for every event, got one that raised. The step "
+            "would be left out, and that would show. Return 0 for what does not count."
+        ) from None
+    if not 0 <= number <= 1:  # false of NaN as well
+        raise InvalidInput(
+            "Expected a predicate with values in [0, 1], got another, or one that is no number. "
+            "Noise is made for a change of at most 1. Scale it, or clamp it."
+        )
+    return number
+
+
+def _frozen(event: Any) -> Any:
+    """An event that nobody can change any more."""
+    with suppress(TypeError):
+        hash(event)
+        return event
+    match event:
+        case Mapping():
+            return MappingProxyType({key: _frozen(value) for key, value in event.items()})
+        case list() | tuple():
+            return tuple(_frozen(value) for value in event)
+        case set():
+            return frozenset(event)
+        case np.ndarray():
+            copied = event.copy()
+            copied.setflags(write=False)
+            return copied
+    raise InvalidInput(
+        "Expected events that do not change, got one that can be changed later. The past would "
+        "change with it. Use tuples, mappings, arrays, or frozen objects."
+    )

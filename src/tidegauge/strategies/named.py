@@ -1,0 +1,161 @@
+"""Strategies that a config may ask for by name: those of the papers.
+
+A strategy of a paper is added here, with one entry of :data:`NAMED`. Its builder gets what is asked
+of a gauge and the options that were written, and returns the strategy at its coarsest lattice; or
+it raises ``UnsupportedCombination`` where the strategy does not serve the views or the noise.
+Every entry is also a candidate of each gauge that it fits, unless ``offered`` is false.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from types import MappingProxyType
+from typing import Any, final
+
+from tidegauge.checks import exact, shown
+from tidegauge.errors import InvalidParameter
+from tidegauge.strategies.asked import Asked
+from tidegauge.strategies.decayed.named import exponential_sum
+from tidegauge.strategies.distinct.named import first_occurrences
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.polynomial_sum import build_polynomial_sum
+from tidegauge.strategies.strategy import Strategy
+from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
+
+__all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
+
+
+@final
+@dataclass(frozen=True)
+class ByName:
+    """A strategy asked for by name.
+
+    Attributes:
+        name: One of :data:`NAMED`.
+        options: Name and exact value of each option that was given, sorted.
+    """
+
+    name: str
+    options: tuple[tuple[str, Fraction], ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class NamedStrategy:
+    """One strategy that has a name.
+
+    Attributes:
+        build: From what is asked and the options, as keywords, to the strategy.
+        words: What it is, in words, for the table of candidates.
+        options: Names of its options.
+        offered: Whether it is a candidate where nobody asks for it.
+    """
+
+    build: Callable[..., Strategy]
+    words: str
+    options: tuple[str, ...] = ()
+    offered: bool = True
+
+
+def _stream_itself(asked: Asked) -> Identity:
+    """Return the trivial strategy, which serves everything and is always a candidate."""
+    return Identity(0)
+
+
+NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
+    {
+        "DistinctCount": NamedStrategy(
+            first_occurrences,
+            "DistinctCount, a binary tree over values seen for the first time",
+            offered=False,  # of sums it would be the binary mechanism
+        ),
+        "InputPerturbation": NamedStrategy(
+            _stream_itself, "InputPerturbation, the stream itself", offered=False
+        ),
+        "ExponentialSum": NamedStrategy(
+            exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
+        ),
+        "ExponentialSumAsPrinted": NamedStrategy(
+            partial(exponential_sum, printed=True), "ExponentialSum with the printed lambda"
+        ),
+        "WindowSum": NamedStrategy(build_window_sum, "WindowSum, binary trees without roots"),
+        "WindowSumDirect": NamedStrategy(
+            partial(build_window_sum, decode="direct"),
+            "WindowSum, binary trees with roots",
+            offered=False,
+        ),
+        "WindowSumAsPrinted": NamedStrategy(
+            partial(build_window_sum, decode="paper"), "WindowSum as printed"
+        ),
+        "AllWindowSum": NamedStrategy(
+            build_all_window_sum, "AllWindowSum, one tree for every window", ("beta",)
+        ),
+        "AllWindowSumAsPrinted": NamedStrategy(
+            partial(build_all_window_sum, printed=True),
+            "AllWindowSum by the printed formula",
+            ("beta",),
+            offered=False,
+        ),
+        "PolynomialSum": NamedStrategy(
+            build_polynomial_sum,
+            "PolynomialSum, a window for each step of the weights",
+            ("c", "beta", "reach"),
+            offered=False,
+        ),
+        "PolynomialSumAsPrinted": NamedStrategy(
+            partial(build_polynomial_sum, printed=True),
+            "PolynomialSum as printed, a baseline",
+            ("c", "beta", "reach"),
+            offered=False,
+        ),
+    }
+)
+
+
+def by_name(name: Any, options: Mapping[str, Any] | None = None) -> ByName:
+    """Return a checked name with its options.
+
+    Raises:
+        InvalidParameter: No such strategy or option, or an option that is no number.
+
+    Examples:
+        >>> by_name("ExponentialSum")
+        ByName(name='ExponentialSum', options=())
+    """
+    entry = NAMED.get(name) if isinstance(name, str) else None
+    if entry is None:
+        raise InvalidParameter(
+            f"Expected the name of a strategy, got {shown(name)}. Nothing else is known by a name. "
+            f"{_meant(name, NAMED)}"
+        )
+    given = dict(options or {})
+    for option in given:
+        if option not in entry.options:
+            raise InvalidParameter(
+                f"Expected an option of {name}, got {shown(option)}. It would change nothing. "
+                f"{_meant(option, entry.options)}"
+            )
+    why = "It is an option of the strategy. Give a number."
+    exacts = ((key, exact(key, value, why=why)) for key, value in given.items())
+    return ByName(name, tuple(sorted(exacts)))
+
+
+def named_strategy(asked_for: ByName, asked: Asked) -> Strategy:
+    """Return the strategy of a name for what is asked.
+
+    Raises:
+        UnsupportedCombination: It does not serve the views or the noise.
+        InvalidParameter: An option is out of range.
+    """
+    return NAMED[asked_for.name].build(asked, **dict(asked_for.options))
+
+
+def _meant(word: object, known: Any) -> str:
+    close = difflib.get_close_matches(str(word), known, 1)
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    return f"Use one of {shown(sorted(known))}." if known else "Leave it out."

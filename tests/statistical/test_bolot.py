@@ -1,0 +1,93 @@
+"""Released noise of the systems of Bolot et al. against ``noise_std``, with cells as runs."""
+
+import numpy as np
+import pytest
+
+from tidegauge.papers.bolot import (
+    AllWindowSum,
+    DecayedHistogram,
+    ExponentialSum,
+    HolisticPredicateSum,
+    InputPerturbation,
+    PolynomialSum,
+    PredicateSum,
+    RandomizedResponse,
+    WindowSum,
+)
+from tidegauge.papers.system import System
+from tidegauge.strategies.decay import Exponential, Polynomial, Running, Window
+from tidegauge.testing import seeded_system
+
+pytestmark = pytest.mark.statistical
+
+RUNS = 100_000
+STEPS = (1, 3, 7, 8, 23)
+SYSTEMS = {
+    "WindowSum": lambda: WindowSum(6, 1, cells=RUNS),
+    "WindowSum, as printed": lambda: WindowSum(8, 1, cells=RUNS, as_printed=True),
+    "AllWindowSum": lambda: AllWindowSum(1, longest=7, cells=RUNS),
+    "AllWindowSum, as printed": lambda: AllWindowSum(1, 2, longest=7, cells=RUNS, as_printed=True),
+    "PolynomialSum": lambda: PolynomialSum(1.5, 0.5, 1, reach=32, cells=RUNS),
+    "PolynomialSum, as printed": lambda: PolynomialSum(
+        2, 0.25, 1, reach=16, cells=RUNS, as_printed=True
+    ),
+    "InputPerturbation": lambda: InputPerturbation(1, Window(8), cells=RUNS),
+    "ExponentialSum, 0.9": lambda: ExponentialSum(0.9, 1, cells=RUNS),
+    "ExponentialSum, 0.9999": lambda: ExponentialSum(0.9999, 1, cells=RUNS),
+    "ExponentialSum, as printed": lambda: ExponentialSum(0.9, 1, cells=RUNS, as_printed=True),
+    "ExponentialSum, small epsilon": lambda: ExponentialSum(0.5, 0.01, cells=RUNS),
+    **{
+        f"RandomizedResponse, {decay.name}": lambda decay=decay: RandomizedResponse(
+            0.5, decay=decay, cells=RUNS
+        )
+        for decay in (Running(), Window(8), Exponential(factor=0.9), Polynomial(1.5, reach=1024))
+    },
+}
+
+
+def errors(system: System) -> np.ndarray:
+    """Released minus exact at the steps, shape (steps, runs)."""
+    bits = np.arange(STEPS[-1]) % 3 == 1
+    weights = system.decay.weights(len(bits))
+    exact = np.convolve(weights, bits)[: len(bits)]
+    released = system.update_many(np.repeat(bits[:, None], RUNS, axis=1).astype(float))
+    return (released - exact[:, None])[np.array(STEPS) - 1]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_measured_std_is_the_predicted_one(name: str) -> None:
+    system = seeded_system(11, SYSTEMS[name]())
+    for step, error in zip(STEPS, errors(system), strict=True):
+        std = system.noise_std(step)
+        np.testing.assert_allclose(error.std(), std, rtol=0.02)
+        assert abs(error.mean()) < 5 * std / RUNS**0.5
+        exceeded = (np.abs(error) > system.error_at(0.05, step)).mean()
+        if not isinstance(system, RandomizedResponse):  # whose law depends on the bits: a bound
+            assert abs(exceeded - 0.05) < 5 * (0.05 * 0.95 / RUNS) ** 0.5
+        else:
+            assert exceeded < 0.05
+
+
+def test_a_scale_that_is_three_percent_off_is_noticed() -> None:
+    system = seeded_system(11, SYSTEMS["ExponentialSum, 0.9"]())
+    last = errors(system)[-1]
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(last.std() * 1.03, system.noise_std(STEPS[-1]), rtol=0.02)
+
+
+def test_histograms_have_the_predicted_noise_in_every_category() -> None:
+    names = [f"c{place}" for place in range(RUNS)]
+    system = seeded_system(4, DecayedHistogram(names, 1, decay=Exponential(factor=0.9)))
+    released = system.update_many(["c0"] * STEPS[-1])
+    for step in STEPS:
+        np.testing.assert_allclose(released[step - 1, 1:].std(), system.noise_std(step), rtol=0.02)
+
+
+@pytest.mark.parametrize("kind", ["individual", "holistic"])
+def test_predicates_have_the_predicted_noise(kind: str) -> None:
+    """One stream: the steps of a window are runs, and those of one window apart independent."""
+    predicate = PredicateSum(lambda event: event, 1, decay=Window(2))
+    holistic = HolisticPredicateSum(lambda history: history[-1], 3, 1, decay=Window(2))
+    system = seeded_system(4, predicate if kind == "individual" else holistic)
+    released = system.update_many([0.0] * RUNS)
+    np.testing.assert_allclose(released[1:].std(), system.noise_std(2), rtol=0.02)

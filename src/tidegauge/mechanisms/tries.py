@@ -84,9 +84,7 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
         yield f"blocks of {', '.join(smaller)} and {largest} steps, for any length", shared
 
 
-def _judged_at(
-    request: Request, decay: Decay, kind: type[Cost]
-) -> Iterator[tuple[int, float]]:
+def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:
     """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
 
     One, but where the length is unknown and the view never forgets, under pure epsilon: blocks of
@@ -192,9 +190,7 @@ def _blocks(
 
 
 @lru_cache(maxsize=64)
-def _shared(
-    decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], ...]
-) -> OpenBlocks:
+def _shared(decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], ...]) -> OpenBlocks:
     return best_shares(decays, targets)
 
 

@@ -34,17 +34,20 @@ def least_std(
 
     The bound is on mechanisms of the form "encode, add noise of one kind to every coordinate,
     decode", at equal privacy and for the same unit, and on no algorithms of another form.
-    :func:`bound_of` is the least of max ||row of B|| max ||column of C||. With Gaussian noise it is
-    multiplied by the L2 norm of the unit's change over mu. With discrete Laplace noise, by the std
-    f(b) of that noise at the scale b = (L1 norm of the unit's change) / epsilon: columns of C have
-    whole numbers of grains, so their L1 norm n is at least 1 and at least their L2 norm, the scale
-    is n b, and f(n b) >= n f(b), as f(b) = 1 / (sqrt(2) sinh(1 / (2 b))) grows faster than b.
+    :func:`bound_of` is the least of max ||row of B|| max ||column of C|| where one cell is encoded,
+    and the unit can change that cell alone by c grains: ``cell_change`` times its events of one
+    step. What a mechanism that mixes cells does for that cell is such a factorization, too. With
+    Gaussian noise the bound is multiplied by c over mu. With discrete Laplace noise, by the std
+    f(b) of that noise at the scale b = c / epsilon: columns of C have whole numbers of grains, so
+    their L1 norm n is at least 1 and at least their L2 norm, the scale is n b or more, and
+    f(n b) >= n f(b), as f(b) = 1 / (sqrt(2) sinh(1 / (2 b))) grows faster than b.
     """
     events = neighbors.unit.max_events if neighbors.unit.min_separation == 0 else 1
+    change = events * neighbors.cell_change
     if isinstance(cost, GaussianCost):
-        least = events * math.sqrt(neighbors.event_l2_squared) / float(cost.mu)
+        least = change / float(cost.mu)
     else:
-        rate = float(cost.epsilon / (events * neighbors.event_l1))
+        rate = float(cost.epsilon / change)
         least = math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
     return bound_of(decay, horizon, end, every) * least
 

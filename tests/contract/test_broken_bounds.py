@@ -10,7 +10,17 @@ from tidegauge.mechanisms.comparison import least_std
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.privacy.costs import GaussianCost, PureCost
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
-from tidegauge.strategies.decay import Step
+from tidegauge.strategies.bounds import lower_bound, nuclear_bound
+from tidegauge.strategies.decay import (
+    Custom,
+    Decay,
+    Difference,
+    Exponential,
+    Polynomial,
+    Running,
+    Step,
+    Window,
+)
 
 ADD, REPLACE = NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE
 GAUSSIAN, PURE = GaussianCost(Fraction(1)), PureCost(Fraction(1))
@@ -61,3 +71,89 @@ def test_one_cell_is_bounded_by_its_own_change(relation):
         Neighbors(Event(), relation, -2, 3, 4, 8),
     ):
         assert least_std(Step(), 1, None, GAUSSIAN, more) == change
+
+
+# --- streams with an end, of which some steps are read
+
+
+def rows_read(decay: Decay, end: int, every: int):
+    """The rows of the steps that are read, over all steps of the stream."""
+    lags = np.subtract.outer(np.arange(every, end + 1, every) - 1, np.arange(end))
+    return np.where(lags >= 0, decay.weights(end)[np.abs(lags)], 0.0)
+
+
+def reached(decay, end, every):
+    """The least std of three mechanisms: noise on each step, on each reading, on half of both."""
+    rows = rows_read(decay, end, every)
+    left, sizes, right = np.linalg.svd(rows, full_matrices=False)
+    found = [(np.eye(len(rows)), rows), (rows, np.eye(end))]
+    found.append((left * np.sqrt(sizes), np.sqrt(sizes)[:, None] * right))
+    for encoded, decoded in ((c, b) for b, c in found):
+        assert np.allclose(decoded @ encoded, rows)
+    return min(np.linalg.norm(b, axis=1).max() * np.linalg.norm(c, axis=0).max() for b, c in found)
+
+
+def with_a_row_that_nobody_reads(decay, end, every):
+    """Broken: as many rows as columns that begin, of the phase of most energy."""
+    weights = decay.weights(-(-end // every) * every)
+    weights[end:] = 0
+    phases = weights.reshape(-1, every).T
+    heaviest = phases[(phases**2).sum(axis=1).argmax()]
+    lags = np.subtract.outer(np.arange(len(heaviest)), np.arange(len(heaviest)))
+    matrix = np.where(lags >= 0, heaviest[np.abs(lags)], 0.0)
+    return np.linalg.svd(matrix, compute_uv=False).sum() / len(heaviest)
+
+
+READ = [
+    (Window(4), 5, 3),
+    (Window(2), 3, 2),
+    (Window(60), 99, 50),
+    (Window(169), 359, 168),
+    (Window(24), 24, 24),
+    (Window(24), 23, 24),
+    (Custom((1, 1, 1, 5)), 4, 3),
+    (Custom((1, 2, 3, 4)), 5, 3),
+    (Exponential(half_life=20), 99, 50),
+    (Polynomial(0.5, 64), 95, 8),
+    (Difference(Window(5), 5), 64, 3),
+    (Difference(Window(60), 60), 64, 1),
+    (Window(60), 64, 1),
+    (Running(), 64, 5),
+]
+
+
+@pytest.mark.parametrize(
+    ("decay", "end", "every"), READ, ids=lambda value: getattr(value, "name", value)
+)
+def test_no_mechanism_for_the_steps_that_are_read_passes_the_bound(decay, end, every):
+    least = reached(decay, end, min(every, end))
+    assert 0 < lower_bound(decay, end, end, every=every) <= least * (1 + 1e-9)
+    assert lower_bound(decay, 1, end, every=every) == lower_bound(decay, end, end, every=every)
+
+
+def test_a_bound_with_a_row_that_nobody_reads_is_passed():
+    for decay, end, every in ((Window(4), 5, 3), (Custom((1, 1, 1, 5)), 4, 3)):
+        assert reached(decay, end, every) < 0.9 * with_a_row_that_nobody_reads(decay, end, every)
+
+
+def test_the_limit_for_ever_is_passed_in_a_stream_that_ends():
+    """By the square root of a running sum, which the view is but for its last step."""
+    decay, steps = Difference(Window(396), 399), np.arange(1, 400)
+    root = np.cumprod(np.concatenate([[1.0], 1 - 0.5 / steps]))
+    lags = np.subtract.outer(np.arange(400), np.arange(400))
+    encoded = np.where(lags >= 0, root[np.abs(lags)], 0.0)
+    decoded = np.linalg.solve(encoded.T, rows_read(decay, 400, 1).T).T
+    std = np.linalg.norm(decoded, axis=1).max() * np.linalg.norm(encoded[:, 0])
+    assert std < 0.95 * lower_bound(decay, 400)
+    assert std >= lower_bound(decay, 400, 400) >= nuclear_bound(decay, 400)
+
+
+def test_a_stream_is_bounded_by_what_its_first_steps_are():
+    window, change = Window(200), Difference(Window(200), 150)
+    bounds = [lower_bound(window, end, end) for end in (100, 150, 200, 201, 1 << 17, 10**9)]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] <= lower_bound(window) * (1 + 1e-5)
+    for end in (201, 257, 300, 400):
+        assert lower_bound(window, end, end) >= lower_bound(Running(), 200)
+    assert nuclear_bound(window, 300) < lower_bound(Running(), 200)
+    assert lower_bound(change, 151, 151) >= lower_bound(Running(), 150)

@@ -1,6 +1,7 @@
 """Odd views: each is planned right, or refused with a message that says what to do."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import tidegauge as tg
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
+from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.planning.config import config_of
-from tidegauge.planning.planner import plan_of
+from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.words import described, ratio_to_bound, span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
@@ -285,3 +287,68 @@ def test_the_ratio_of_a_view_read_once_a_day_is_to_the_bound_of_that(tmp_path):
         daily, each = described(plan)["gauges"][0]["views"]
         assert daily["noise_std"][-1] == each["noise_std"][-1]
         assert daily["ratio"] > 2 * each["ratio"]
+
+
+READ_DAILY = [
+    "[{window: 1d, every: 1d}]",
+    "[{window: 7d, every: 5h}, running]",
+    "[{half_life: 1d, every: 1d}]",
+]
+
+
+@pytest.mark.parametrize("views", READ_DAILY)
+@pytest.mark.parametrize("budget", ["epsilon: 1", "mu: 1"])
+@pytest.mark.parametrize("end", ["end: 2025-02-01T00:00:00Z\n", ""], ids=["end", "endless"])
+def test_what_is_compared_is_of_the_steps_that_are_read(tmp_path, views, budget, end):
+    text = CONFIG.replace("end: 2025-02-01T00:00:00Z\n", end).replace("epsilon: 1", budget)
+    (tmp_path / "c.yaml").write_text(text % views)
+    config = config_of(tmp_path / "c.yaml")
+    plan, (found,) = plan_of(config), compared(config)
+    told = described(plan)["gauges"][0]["views"]
+    for view, prediction in zip(told, found.chosen.views, strict=True):
+        assert view["ratio"] == pytest.approx(prediction.ratio, rel=1e-9)
+        assert max(view["noise_std"]) <= prediction.worst_std * (1 + 1e-6)
+    ratio = max(view["ratio"] for view in told)
+    assert f"has {ratio:.2f} times the least noise" in found.explain()
+    daily = plan.gauges[0].every_of(told[0]["name"])
+    for candidate in found.candidates:
+        first = candidate.views[0]
+        steps = np.arange(daily, (plan.clock.end or 5000) + 1, daily)
+        worst = candidate.plan.noise_std(first.decay, steps).max()
+        assert worst == pytest.approx(first.worst_std, rel=2e-3)
+        if first.decay == tg.Window(24):  # each day's sum, published: one event moves one of them
+            assert first.lower_bound <= noise_of_a_day(budget) * (1 + 1e-9)
+
+
+def noise_of_a_day(budget):
+    return 1.0 if "mu" in budget else DiscreteLaplace(Fraction(1)).std
+
+
+@pytest.mark.parametrize("guarantee", [GAUSSIAN, PURE], ids=["gaussian", "pure"])
+@pytest.mark.parametrize(
+    ("view", "end"),
+    [
+        (tg.Window(4999), 5000),
+        (tg.Difference(tg.Window(5000), 5000), 6000),
+        (tg.Difference(tg.Exponential(half_life=10_000), 5000), 6000),
+        (tg.Exponential(half_life=4000), 5000),
+        (tg.Polynomial(0.3, 1 << 20), 5000),
+        (tg.Window(60), 64),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_stream_with_an_end_is_judged_at_its_end(view, end, guarantee):
+    found = tg.plan(views=[view], unit="event", end=end, **guarantee)
+    stds = [
+        candidate.plan.noise_std(view, np.arange(1, end + 1)).max()
+        for candidate in found.candidates
+    ]
+    scores = [candidate.score for candidate in found.candidates]
+    for candidate, std in zip(found.candidates, stds, strict=True):
+        (prediction,) = candidate.views
+        assert prediction.worst_std == pytest.approx(std, rel=1e-9)
+        assert prediction.lower_bound <= std * (1 + 1e-9)
+        if not candidate.chosen and candidate.score != min(scores):
+            times = std / found.chosen.views[0].worst_std
+            shown = f"{times:,.2f}" if times < 100 else f"{times:,.0f}"
+            assert candidate.verdict == f"would have {shown} times the noise"

@@ -7,19 +7,57 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
+import numpy as np
+
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
-from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.blt import NormalisedBlt
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound, worst_step
+from tidegauge.strategies.decay import Decay, Difference, Running, Window
+from tidegauge.strategies.strategy import Strategy
 
-__all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std"]
+__all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std", "worst_gain"]
+
+_MOST_READ = 1 << 16  # readings that are looked at, one by one
 
 
 @lru_cache(maxsize=4096)
 def bound_of(decay: Decay, horizon: int | None, end: int | None, every: int = 1) -> float:
     """Return the lower bound that a view is judged against, for one grain at mu = 1."""
     return lower_bound(decay, horizon or UNKNOWN_HORIZON, end, every=every)
+
+
+@lru_cache(maxsize=4096)
+def worst_gain(
+    strategy: Strategy, decay: Decay, horizon: int | None, end: int | None, every: int = 1
+) -> float:
+    """Return the largest variance gain of a view at the steps at which it is read.
+
+    Those up to the end; without one, up to the horizon or for ever, as the bound is judged. Where
+    noise goes up and down, as that of blocks does, 65,536 readings are looked at one by one; where
+    there are more, every step of them all, or if not all are read, the first ones and the last.
+    """
+    last = end or horizon or UNKNOWN_HORIZON
+    every = min(every, last)
+    read = last // every
+    if _rises(strategy, decay):
+        if end is None and worst_step(decay, last) is None:
+            return strategy.worst_variance_gain(decay, last)
+        return float(strategy.variance_gain(decay, np.array([read * every]))[0])
+    if every == 1 and (end is None or read > _MOST_READ):
+        return strategy.worst_variance_gain(decay, last)
+    looked = np.append(np.arange(1, min(read, _MOST_READ) + 1), read)
+    return float(strategy.variance_gain(decay, looked * every).max())
+
+
+def _rises(strategy: Strategy, decay: Decay) -> bool:
+    """Whether a view's noise never falls from step to step."""
+    if isinstance(strategy, NormalisedBlt):
+        return False
+    base = decay.view if isinstance(decay, Difference) else decay
+    return not isinstance(strategy, Blocks | OpenBlocks) or not isinstance(base, Running | Window)
 
 
 def least_std(

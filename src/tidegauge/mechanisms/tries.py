@@ -17,7 +17,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std
+from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std, worst_gain
 from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise import gaussian, laplace
@@ -77,14 +77,16 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
             opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
             *smaller, largest = map(str, blocks.levels)
             yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
-    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, kind))
+    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, 1, kind))
     if len(targets) > len(decays):
         shared = _shared(decays, targets)
         *smaller, largest = map(str, shared.levels)
         yield f"blocks of {', '.join(smaller)} and {largest} steps, for any length", shared
 
 
-def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:
+def _judged_at(
+    request: Request, decay: Decay, every: int, kind: type[Cost]
+) -> Iterator[tuple[int, float]]:
     """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
 
     One, but where the length is unknown and the view never forgets, under pure epsilon: blocks of
@@ -94,11 +96,11 @@ def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tup
     horizon, spread = request.horizon or UNKNOWN_HORIZON, SPREAD_OF_HORIZONS
     known = request.horizon is not None or request.end is not None
     if known or kind is not PureCost or worst_step(decay, spread[-1]) is None:
-        yield horizon, bound_of(decay, request.horizon, request.end)
+        yield horizon, bound_of(decay, request.horizon, request.end, every)
         return
     for steps in spread:
         slower = sqrt(math.log(steps) / math.log(UNKNOWN_HORIZON))
-        yield steps, bound_of(decay, steps, None) * slower
+        yield steps, bound_of(decay, steps, None, every) * slower
 
 
 def _of_papers(asked: Asked) -> Iterator[tuple[str, Strategy]]:
@@ -214,29 +216,33 @@ def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePl
 
 def _predicted(request: Request, strategy: Strategy, law: Law, cost: Cost) -> Iterator[Prediction]:
     """The std of each view at its worst step, published views first, and its lower bound."""
-    horizon = request.horizon or UNKNOWN_HORIZON
-    published = [decay for _, decay in request.views]
-    later = [decay for decay in dict.fromkeys(request.anticipate) if decay not in published]
-    named = [*request.views, *((decay.name, decay) for decay in later)]
-    for number, (name, decay) in enumerate(named):
-        std = sqrt(_worst_gain(strategy, decay, horizon)) * law.std
-        least = least_std(decay, horizon, request.end, cost, request.neighbors)
-        yield Prediction(name, decay, number < len(published), std, least)
-
-
-@lru_cache(maxsize=1024)
-def _worst_gain(strategy: Strategy, decay: Decay, horizon: int) -> float:
-    return strategy.worst_variance_gain(decay, horizon)
+    views = list(_views(request))
+    for number, (name, decay, every, _) in enumerate(views):
+        published = number < len(request.views)
+        std = sqrt(worst_gain(strategy, decay, request.horizon, request.end, every)) * law.std
+        least = least_std(decay, request.horizon, request.end, cost, request.neighbors, every)
+        yield Prediction(name, decay, published, std, least)
 
 
 def _score(request: Request, made: GaugePlan) -> float:
     """The largest noise over its bound with the weight taken out: noise falls as its root."""
     ratio = max(
-        importance * sqrt(_worst_gain(made.strategy, decay, horizon)) * made.law.std / bound
-        for decay, importance in zip(_decays(request), _importance(request), strict=True)
-        for horizon, bound in _judged_at(request, decay, type(made.cost))
+        importance * sqrt(worst_gain(made.strategy, decay, steps, request.end, every)) / bound
+        for _, decay, every, importance in _views(request)
+        for steps, bound in _judged_at(request, decay, every, type(made.cost))
     )
-    return ratio * sqrt(request.budget_weight) / request.neighbors.largest
+    return ratio * made.law.std * sqrt(request.budget_weight) / request.neighbors.largest
+
+
+def _views(request: Request) -> Iterator[tuple[str, Decay, int, float]]:
+    """Name, decay, every how many steps and importance: the views, then what is anticipated."""
+    every, given = dict(request.every), dict(request.importance)
+    for name, decay in request.views:
+        yield name, decay, every.get(name, 1), given.get(name, 1.0)
+    published = {decay for _, decay in request.views}
+    for decay in dict.fromkeys(request.anticipate):
+        if decay not in published:
+            yield decay.name, decay, 1, 1.0
 
 
 def _decays(request: Request) -> list[Decay]:

@@ -1,6 +1,7 @@
 """Odd views: each is planned right, or refused with a message that says what to do."""
 
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +19,7 @@ from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.words import described, ratio_to_bound, span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
+from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.testing import seeded_gauge
 
 HOUR = 3_600_000_000
@@ -72,6 +74,27 @@ def test_a_memory_without_an_end_is_planned_like_a_running_sum(length):
         odd = ratio_to_bound(planned([view], **GAUSSIAN, **length), view)
         running = ratio_to_bound(planned([tg.Running()], **GAUSSIAN, **length), tg.Running())
         assert odd == pytest.approx(running, rel=0.01)
+
+
+ENDLESS = [
+    (tg.Difference(tg.Window(1 << 40), 1 << 40), tg.Running()),
+    (tg.Difference(tg.Exponential(half_life=1e9), 1000), tg.Window(1000)),
+    (tg.Difference(tg.Window(1 << 40), 24), tg.Window(24)),
+]
+
+
+@pytest.mark.parametrize("length", [{"horizon": 100_000}, {}])
+@pytest.mark.parametrize(("view", "like"), ENDLESS, ids=lambda view: view.name)
+def test_a_change_of_what_never_ends_in_sight_is_designed_for_as_what_it_is_there(
+    view, like, length
+):
+    odd, plain = (
+        tg.plan(views=[each], unit="event", guarantee=tg.GaussianDP(1), **length).plan
+        for each in (view, like)
+    )
+    steps = np.array([1, 10, 1000, 100_000])
+    assert odd.noise_std(view, steps) == pytest.approx(plain.noise_std(like, steps), rel=0.02)
+    assert 1 <= ratio_to_bound(odd, view) < 1.3
 
 
 REFUSED = {
@@ -343,12 +366,29 @@ def test_a_stream_with_an_end_is_judged_at_its_end(view, end, guarantee):
         candidate.plan.noise_std(view, np.arange(1, end + 1)).max()
         for candidate in found.candidates
     ]
-    scores = [candidate.score for candidate in found.candidates]
     for candidate, std in zip(found.candidates, stds, strict=True):
         (prediction,) = candidate.views
         assert prediction.worst_std == pytest.approx(std, rel=1e-9)
         assert prediction.lower_bound <= std * (1 + 1e-9)
-        if not candidate.chosen and candidate.score != min(scores):
-            times = std / found.chosen.views[0].worst_std
-            shown = f"{times:,.2f}" if times < 100 else f"{times:,.0f}"
+        times = std / found.chosen.views[0].worst_std
+        shown = f"{times:,.2f}" if times < 100 else f"{times:,.0f}"
+        if not candidate.chosen and times >= 1:
             assert candidate.verdict == f"would have {shown} times the noise"
+
+
+def test_a_dense_strategy_that_is_hardly_better_says_so():
+    views, budget = [tg.Window(169)], {"unit": "event", "guarantee": tg.GaussianDP(1)}
+    told = []
+    for end in (300, 359):
+        found = tg.plan(views=views, end=end, **budget)
+        for candidate in found.candidates:
+            less = 1 - candidate.views[0].worst_std / found.chosen.views[0].worst_std
+            if less > 1e-9:
+                assert type(candidate.plan.strategy) is DenseToeplitz
+                assert less <= 0.01
+                words = f"would have {100 * less:.2g} % less noise, but keeps all in memory"
+                assert words == candidate.verdict
+                told.append(found.explain().endswith(f"{words}."))
+            elif not candidate.chosen:
+                assert re.fullmatch(r"would have [\d,.]+ times the noise", candidate.verdict)
+    assert True in told

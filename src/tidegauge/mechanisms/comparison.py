@@ -21,12 +21,14 @@ from tidegauge.strategies.strategy import Strategy
 __all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std", "worst_gain"]
 
 _MOST_READ = 1 << 16  # readings that are looked at, one by one
+_MOST_ROWS = 1 << 10  # of them, where each is computed by itself
 
 
 @lru_cache(maxsize=4096)
 def bound_of(decay: Decay, horizon: int | None, end: int | None, every: int = 1) -> float:
     """Return the lower bound that a view is judged against, for one grain at mu = 1."""
-    return lower_bound(decay, horizon or UNKNOWN_HORIZON, end, every=every)
+    last = end or horizon or UNKNOWN_HORIZON
+    return lower_bound(_seen(decay, last), last, end, every=every)
 
 
 @lru_cache(maxsize=4096)
@@ -40,16 +42,25 @@ def worst_gain(
     there are more, every step of them all, or if not all are read, the first ones and the last.
     """
     last = end or horizon or UNKNOWN_HORIZON
-    every = min(every, last)
+    decay, every = _seen(decay, last), min(every, last)
     read = last // every
     if _rises(strategy, decay):
         if end is None and worst_step(decay, last) is None:
             return strategy.worst_variance_gain(decay, last)
         return float(strategy.variance_gain(decay, np.array([read * every]))[0])
+    if isinstance(strategy, NormalisedBlt) and (every == 1 or read > _MOST_ROWS):
+        return strategy.worst_variance_gain(decay, read * every)
     if every == 1 and (end is None or read > _MOST_READ):
         return strategy.worst_variance_gain(decay, last)
     looked = np.append(np.arange(1, min(read, _MOST_READ) + 1), read)
     return float(strategy.variance_gain(decay, looked * every).max())
+
+
+def _seen(decay: Decay, last: int) -> Decay:
+    """A change that is judged before its lag is the view itself, of which nothing is taken away."""
+    if isinstance(decay, Difference) and decay.lag >= last and worst_step(decay.view, last):
+        return decay.view
+    return decay
 
 
 def _rises(strategy: Strategy, decay: Decay) -> bool:
@@ -130,6 +141,8 @@ class Candidate:
             gauge's weight taken out: it compares all candidates of a plan, whatever their noise.
         plan: The gauge's plan; None where refused.
         verdict: ``"chosen"``, or why not.
+        handicap: How many times its score counts in the choice: above 1 for a strategy that keeps
+            the whole stream in memory, which has to be worth it.
     """
 
     strategy: str
@@ -139,6 +152,12 @@ class Candidate:
     score: float
     plan: GaugePlan | None
     verdict: str = ""
+    handicap: float = 1.0
+
+    @property
+    def rank(self) -> float:
+        """What the choice goes by: the score, with the handicap; least is best."""
+        return self.score * self.handicap
 
     @property
     def chosen(self) -> bool:
@@ -186,7 +205,7 @@ class Comparison:
         chosen, worst = self.chosen, self.chosen.worst
         assert worst is not None
         others = [c for c in self.candidates if not c.chosen and c.plan is not None]
-        second = min(others, key=lambda c: c.score, default=None)
+        second = min(others, key=lambda c: c.rank, default=None)
         text = (
             f"{chosen.noise} noise on {chosen.strategy}: its worst view, {worst.view}, has "
             f"{worst.ratio:.2f} times the least noise of any factorization mechanism"

@@ -30,7 +30,7 @@ from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_sh
 from tidegauge.strategies.blt import Blt, Comb, Fit, NormalisedBlt, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
-from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.decay import Decay, Difference, Running, Step, Window
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.named import NAMED, Asked, ByName, named_strategy
@@ -41,7 +41,7 @@ __all__ = ["candidates"]
 _FINEST, _COARSEST = 40, 20  # bits of the Gaussian lattice below the largest contribution
 _SCALE_BITS = 20  # a noise scale is rounded up to a multiple of 2^-20 lattice units
 _ROUNDING_ALLOWED = Fraction(1, 500)  # of the sensitivity, for a guarantee that never ends
-_DENSE_WORTH = 0.99  # of the best other ratio: a dense strategy keeps the whole stream in memory
+_DENSE_HANDICAP = 1 / 0.99  # a dense strategy keeps the whole stream in memory: for 1 % or more
 _DENSE_BITS = (30, 24, 20, 16, 12)  # of the largest coefficient
 _LONGEST_LAG = 2048  # of a comb, in steps
 _COMB_MEMORY = 1 << 28  # bytes of all its totals and increments: 16 a cell and step of its lag
@@ -152,27 +152,33 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
             yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
             continue
         made = _plan(request, funded, law, cost)
-        handicap = _DENSE_WORTH if isinstance(funded, DenseToeplitz) else 1.0
-        yield Candidate(name, noise, cost, views, _score(request, made) / handicap, made)
+        handicap = _DENSE_HANDICAP if isinstance(funded, DenseToeplitz) else 1.0
+        score = _score(request, made)
+        yield Candidate(name, noise, cost, views, score, made, handicap=handicap)
 
 
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
     """The fit, with a comb if that pays and its memory fits; then, if there is one, without."""
     longest = min(_LONGEST_LAG, _COMB_MEMORY // (16 * request.neighbors.cells))
-    in_sight = decays if request.horizon is not None else _in_sight(decays)
+    in_sight = tuple(_in_sight(decay, request.horizon) for decay in decays)
     found = _fitted(in_sight, request.horizon, _importance(request), longest)
     yield found
     if found.comb is not None:
         yield _fitted(in_sight, request.horizon, _importance(request), 0)
 
 
-def _in_sight(decays: tuple[Decay, ...]) -> tuple[Decay, ...]:
+def _in_sight(decay: Decay, horizon: int | None) -> Decay:
     """Take a memory beyond every horizon that is designed for as what it is there: endless.
 
-    Fitted as it is, it would need gaps so small that their rounding could not be paid for.
+    Fitted as it is, it would need gaps so small that their rounding could not be paid for. The
+    change of what is endless there is a window, and before its lag the view itself.
     """
-    longest = SPREAD_OF_HORIZONS[-1]
-    return tuple(Running() if worst_step(decay, longest) else decay for decay in decays)
+    longest = horizon or SPREAD_OF_HORIZONS[-1]
+    match decay:
+        case Difference(view=view, lag=lag) if worst_step(view, longest):
+            return Window(lag) if lag < longest else _in_sight(view, horizon)
+        case _:
+            return Running() if horizon is None and worst_step(decay, longest) else decay
 
 
 @lru_cache(maxsize=64)

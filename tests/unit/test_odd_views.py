@@ -1,6 +1,8 @@
 """Odd views: each is planned right, or refused with a message that says what to do."""
 
 import math
+import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,11 +13,13 @@ import tidegauge as tg
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
+from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.planning.config import config_of
-from tidegauge.planning.planner import plan_of
+from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.words import described, ratio_to_bound, span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
+from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.testing import seeded_gauge
 
 HOUR = 3_600_000_000
@@ -70,6 +74,27 @@ def test_a_memory_without_an_end_is_planned_like_a_running_sum(length):
         odd = ratio_to_bound(planned([view], **GAUSSIAN, **length), view)
         running = ratio_to_bound(planned([tg.Running()], **GAUSSIAN, **length), tg.Running())
         assert odd == pytest.approx(running, rel=0.01)
+
+
+ENDLESS = [
+    (tg.Difference(tg.Window(1 << 40), 1 << 40), tg.Running()),
+    (tg.Difference(tg.Exponential(half_life=1e9), 1000), tg.Window(1000)),
+    (tg.Difference(tg.Window(1 << 40), 24), tg.Window(24)),
+]
+
+
+@pytest.mark.parametrize("length", [{"horizon": 100_000}, {}])
+@pytest.mark.parametrize(("view", "like"), ENDLESS, ids=lambda view: view.name)
+def test_a_change_of_what_never_ends_in_sight_is_designed_for_as_what_it_is_there(
+    view, like, length
+):
+    odd, plain = (
+        tg.plan(views=[each], unit="event", guarantee=tg.GaussianDP(1), **length).plan
+        for each in (view, like)
+    )
+    steps = np.array([1, 10, 1000, 100_000])
+    assert odd.noise_std(view, steps) == pytest.approx(plain.noise_std(like, steps), rel=0.02)
+    assert 1 <= ratio_to_bound(odd, view) < 1.3
 
 
 REFUSED = {
@@ -285,3 +310,85 @@ def test_the_ratio_of_a_view_read_once_a_day_is_to_the_bound_of_that(tmp_path):
         daily, each = described(plan)["gauges"][0]["views"]
         assert daily["noise_std"][-1] == each["noise_std"][-1]
         assert daily["ratio"] > 2 * each["ratio"]
+
+
+READ_DAILY = [
+    "[{window: 1d, every: 1d}]",
+    "[{window: 7d, every: 5h}, running]",
+    "[{half_life: 1d, every: 1d}]",
+]
+
+
+@pytest.mark.parametrize("views", READ_DAILY)
+@pytest.mark.parametrize("budget", ["epsilon: 1", "mu: 1"])
+@pytest.mark.parametrize("end", ["end: 2025-02-01T00:00:00Z\n", ""], ids=["end", "endless"])
+def test_what_is_compared_is_of_the_steps_that_are_read(tmp_path, views, budget, end):
+    text = CONFIG.replace("end: 2025-02-01T00:00:00Z\n", end).replace("epsilon: 1", budget)
+    (tmp_path / "c.yaml").write_text(text % views)
+    config = config_of(tmp_path / "c.yaml")
+    plan, (found,) = plan_of(config), compared(config)
+    told = described(plan)["gauges"][0]["views"]
+    for view, prediction in zip(told, found.chosen.views, strict=True):
+        assert view["ratio"] == pytest.approx(prediction.ratio, rel=1e-9)
+        assert max(view["noise_std"]) <= prediction.worst_std * (1 + 1e-6)
+    ratio = max(view["ratio"] for view in told)
+    assert f"has {ratio:.2f} times the least noise" in found.explain()
+    daily = plan.gauges[0].every_of(told[0]["name"])
+    for candidate in found.candidates:
+        first = candidate.views[0]
+        steps = np.arange(daily, (plan.clock.end or 5000) + 1, daily)
+        worst = candidate.plan.noise_std(first.decay, steps).max()
+        assert worst == pytest.approx(first.worst_std, rel=2e-3)
+        if first.decay == tg.Window(24):  # each day's sum, published: one event moves one of them
+            assert first.lower_bound <= noise_of_a_day(budget) * (1 + 1e-9)
+
+
+def noise_of_a_day(budget):
+    return 1.0 if "mu" in budget else DiscreteLaplace(Fraction(1)).std
+
+
+@pytest.mark.parametrize("guarantee", [GAUSSIAN, PURE], ids=["gaussian", "pure"])
+@pytest.mark.parametrize(
+    ("view", "end"),
+    [
+        (tg.Window(4999), 5000),
+        (tg.Difference(tg.Window(5000), 5000), 6000),
+        (tg.Difference(tg.Exponential(half_life=10_000), 5000), 6000),
+        (tg.Exponential(half_life=4000), 5000),
+        (tg.Polynomial(0.3, 1 << 20), 5000),
+        (tg.Window(60), 64),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_stream_with_an_end_is_judged_at_its_end(view, end, guarantee):
+    found = tg.plan(views=[view], unit="event", end=end, **guarantee)
+    stds = [
+        candidate.plan.noise_std(view, np.arange(1, end + 1)).max()
+        for candidate in found.candidates
+    ]
+    for candidate, std in zip(found.candidates, stds, strict=True):
+        (prediction,) = candidate.views
+        assert prediction.worst_std == pytest.approx(std, rel=1e-9)
+        assert prediction.lower_bound <= std * (1 + 1e-9)
+        times = std / found.chosen.views[0].worst_std
+        shown = f"{times:,.2f}" if times < 100 else f"{times:,.0f}"
+        if not candidate.chosen and times >= 1:
+            assert candidate.verdict == f"would have {shown} times the noise"
+
+
+def test_a_dense_strategy_that_is_hardly_better_says_so():
+    views, budget = [tg.Window(169)], {"unit": "event", "guarantee": tg.GaussianDP(1)}
+    told = []
+    for end in (300, 359):
+        found = tg.plan(views=views, end=end, **budget)
+        for candidate in found.candidates:
+            less = 1 - candidate.views[0].worst_std / found.chosen.views[0].worst_std
+            if less > 1e-9:
+                assert type(candidate.plan.strategy) is DenseToeplitz
+                assert less <= 0.01
+                words = f"would have {100 * less:.2g} % less noise, but keeps all in memory"
+                assert words == candidate.verdict
+                told.append(found.explain().endswith(f"{words}."))
+            elif not candidate.chosen:
+                assert re.fullmatch(r"would have [\d,.]+ times the noise", candidate.verdict)
+    assert True in told

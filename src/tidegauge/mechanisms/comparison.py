@@ -7,19 +7,68 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
+import numpy as np
+
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound
-from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.blt import NormalisedBlt
+from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound, worst_step
+from tidegauge.strategies.decay import Decay, Difference, Running, Window
+from tidegauge.strategies.strategy import Strategy
 
-__all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std"]
+__all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std", "worst_gain"]
+
+_MOST_READ = 1 << 16  # readings that are looked at, one by one
+_MOST_ROWS = 1 << 10  # of them, where each is computed by itself
 
 
 @lru_cache(maxsize=4096)
 def bound_of(decay: Decay, horizon: int | None, end: int | None, every: int = 1) -> float:
     """Return the lower bound that a view is judged against, for one grain at mu = 1."""
-    return lower_bound(decay, horizon or UNKNOWN_HORIZON, end, every=every)
+    last = end or horizon or UNKNOWN_HORIZON
+    return lower_bound(_seen(decay, last), last, end, every=every)
+
+
+@lru_cache(maxsize=4096)
+def worst_gain(
+    strategy: Strategy, decay: Decay, horizon: int | None, end: int | None, every: int = 1
+) -> float:
+    """Return the largest variance gain of a view at the steps at which it is read.
+
+    Those up to the end; without one, up to the horizon or for ever, as the bound is judged. Where
+    noise goes up and down, as that of blocks does, 65,536 readings are looked at one by one; where
+    there are more, every step of them all, or if not all are read, the first ones and the last.
+    """
+    last = end or horizon or UNKNOWN_HORIZON
+    decay, every = _seen(decay, last), min(every, last)
+    read = last // every
+    if _rises(strategy, decay):
+        if end is None and worst_step(decay, last) is None:
+            return strategy.worst_variance_gain(decay, last)
+        return float(strategy.variance_gain(decay, np.array([read * every]))[0])
+    if isinstance(strategy, NormalisedBlt) and (every == 1 or read > _MOST_ROWS):
+        return strategy.worst_variance_gain(decay, read * every)
+    if every == 1 and (end is None or read > _MOST_READ):
+        return strategy.worst_variance_gain(decay, last)
+    looked = np.append(np.arange(1, min(read, _MOST_READ) + 1), read)
+    return float(strategy.variance_gain(decay, looked * every).max())
+
+
+def _seen(decay: Decay, last: int) -> Decay:
+    """A change that is judged before its lag is the view itself, of which nothing is taken away."""
+    if isinstance(decay, Difference) and decay.lag >= last and worst_step(decay.view, last):
+        return decay.view
+    return decay
+
+
+def _rises(strategy: Strategy, decay: Decay) -> bool:
+    """Whether a view's noise never falls from step to step."""
+    if isinstance(strategy, NormalisedBlt):
+        return False
+    base = decay.view if isinstance(decay, Difference) else decay
+    return not isinstance(strategy, Blocks | OpenBlocks) or not isinstance(base, Running | Window)
 
 
 def least_std(
@@ -34,25 +83,23 @@ def least_std(
 
     The bound is on mechanisms of the form "encode, add noise of one kind to every coordinate,
     decode", at equal privacy and for the same unit, and on no algorithms of another form.
-    :func:`bound_of` is the least of max ||row of B|| max ||column of C||. With Gaussian noise it is
-    multiplied by the L2 norm of the unit's change over mu. With discrete Laplace noise, by the std
-    f(b) of that noise at the scale b = (L1 norm of the unit's change) / epsilon: columns of C have
-    whole numbers of grains, so their L1 norm n is at least 1 and at least their L2 norm, the scale
-    is n b, and f(n b) >= n f(b), as f(b) = 1 / (sqrt(2) sinh(1 / (2 b))) grows faster than b.
+    :func:`bound_of` is the least of max ||row of B|| max ||column of C|| where one cell is encoded,
+    and the unit can change that cell alone by c grains: ``cell_change`` times its events of one
+    step. What a mechanism that mixes cells does for that cell is such a factorization, too. With
+    Gaussian noise the bound is multiplied by c over mu. With discrete Laplace noise, by the std
+    f(b) of that noise at the scale b = c / epsilon: columns of C have whole numbers of grains, so
+    their L1 norm n is at least 1 and at least their L2 norm, the scale is n b or more, and
+    f(n b) >= n f(b), as f(b) = 1 / (sqrt(2) sinh(1 / (2 b))) grows faster than b.
 
     A count of different values is bounded like the sum over the same steps: an event whose value
     nobody else brings changes it by that column of the decay.
     """
     events = neighbors.unit.max_events if neighbors.unit.min_separation == 0 else 1
-    if neighbors.distinct is None:
-        l1, l2_squared = neighbors.event_l1, neighbors.event_l2_squared
-    else:
-        l1 = neighbors.high * neighbors.moved_cells
-        l2_squared = neighbors.high * l1
+    change = events * neighbors.cell_change
     if isinstance(cost, GaussianCost):
-        least = events * math.sqrt(l2_squared) / float(cost.mu)
+        least = change / float(cost.mu)
     else:
-        rate = float(cost.epsilon / (events * l1))
+        rate = float(cost.epsilon / change)
         least = math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
     return bound_of(decay, horizon, end, every) * least
 
@@ -97,6 +144,8 @@ class Candidate:
             gauge's weight taken out: it compares all candidates of a plan, whatever their noise.
         plan: The gauge's plan; None where refused.
         verdict: ``"chosen"``, or why not.
+        handicap: How many times its score counts in the choice: above 1 for a strategy that keeps
+            the whole stream in memory, which has to be worth it.
     """
 
     strategy: str
@@ -106,6 +155,12 @@ class Candidate:
     score: float
     plan: GaugePlan | None
     verdict: str = ""
+    handicap: float = 1.0
+
+    @property
+    def rank(self) -> float:
+        """What the choice goes by: the score, with the handicap; least is best."""
+        return self.score * self.handicap
 
     @property
     def chosen(self) -> bool:
@@ -153,7 +208,7 @@ class Comparison:
         chosen, worst = self.chosen, self.chosen.worst
         assert worst is not None
         others = [c for c in self.candidates if not c.chosen and c.plan is not None]
-        second = min(others, key=lambda c: c.score, default=None)
+        second = min(others, key=lambda c: c.rank, default=None)
         text = (
             f"{chosen.noise} noise on {chosen.strategy}: its worst view, {worst.view}, has "
             f"{worst.ratio:.2f} times the least noise of any factorization mechanism"

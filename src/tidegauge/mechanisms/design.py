@@ -86,9 +86,9 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
         [list(candidates(request, cost)) for request, cost in zip(requests, costs, strict=True)]
         for costs in _splits(requests[0].guarantee, weights)
     ]
-    scores = [max(_best(tried).score for tried in whole) for whole in wholes]
-    taken = scores.index(min(scores))
-    if scores[taken] == math.inf:
+    ranks = [max(_best(tried).rank for tried in whole) for whole in wholes]
+    taken = ranks.index(min(ranks))
+    if ranks[taken] == math.inf:
         gauge = next(i for i, tried in enumerate(wholes[0]) if _best(tried).plan is None)
         if requests[gauge].strategy is not None:
             raise _refused_by_name(requests[gauge], _best(wholes[0][gauge]))
@@ -97,7 +97,8 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     for whole in wholes:
         why = ""
         if whole is not wholes[taken] and len(requests) > 1:
-            why = _why_not_all(requests, whole, scores[taken])
+            noise = max(_best(tried).score for tried in wholes[taken])
+            why = _why_not_all(requests, whole, noise)
         for mine, tried, chosen in zip(judged, whole, wholes[taken], strict=True):
             mine += [_judged(c, _best(tried), _best(chosen), why) for c in tried]
     return tuple(
@@ -115,8 +116,8 @@ def _splits(guarantee: Guarantee, weights: Sequence[Fraction]) -> Iterator[Seque
 
 
 def _best(tried: Sequence[Candidate]) -> Candidate:
-    """The first of least score."""
-    return min(tried, key=lambda candidate: candidate.score)
+    """The first of least rank."""
+    return min(tried, key=lambda candidate: candidate.rank)
 
 
 def _judged(candidate: Candidate, best: Candidate, chosen: Candidate, why: str) -> Candidate:
@@ -135,9 +136,11 @@ def _judged(candidate: Candidate, best: Candidate, chosen: Candidate, why: str) 
     if candidate is best and why:
         return replace(candidate, verdict=why)
     rival = best if why else chosen
-    return replace(
-        candidate, verdict=f"would have {_times(candidate.score / rival.score)} the noise"
-    )
+    times = candidate.score / rival.score
+    if candidate.handicap > 1 and times < 1:
+        less = f"{100 * (1 - times):.2g} % less noise"
+        return replace(candidate, verdict=f"would have {less}, but keeps all in memory")
+    return replace(candidate, verdict=f"would have {_times(times)} the noise")
 
 
 def _times(factor: float) -> str:
@@ -150,7 +153,7 @@ def _why_not_all(
     """Why a whole plan was not taken."""
     gauge, worst = max(
         ((request.name, _best(tried)) for request, tried in zip(requests, whole, strict=True)),
-        key=lambda pair: pair[1].score,
+        key=lambda pair: pair[1].rank,
     )
     if worst.plan is None:
         return f"needs {worst.noise} noise on all gauges, with which {gauge} has no candidate"

@@ -117,6 +117,16 @@ class GaugePlan:
         ends = [end for end in (self.end, self.strategy.hard_end) if end is not None]
         return min(ends, default=None)
 
+    @property
+    def known_end(self) -> int | None:
+        """The last step that is foreseen; None: none, though no rounding is charged beyond 2^38.
+
+        Bands and judgements stretch over a stream that somebody declared, not over all that the
+        integers of a strategy would hold.
+        """
+        last = self.last_step
+        return None if self.end is None and last is not None and last >= MOST_STEPS else last
+
     def decay(self, view: str | Decay) -> Decay:
         """Return a decay itself, or that of a view by its name.
 
@@ -226,7 +236,7 @@ class GaugePlan:
                 "bits. Use error_at of its system, a bound for all of them."
             )
         std *= sqrt(summed)
-        tail = tails(self.level, self.band, steps, self.last_step)
+        tail = tails(self.level, self.band, steps, self.known_end)
         if isinstance(self.law, RoundedGaussian):
             return gaussian_half_width(std, tail)
         alike = self.strategy.gain_tells_terms(decay)

@@ -42,6 +42,8 @@ class Request:
         anticipate: Decays to design for as well, which are not published.
         importance: Name of a view, and how many times its ratio to the lower bound counts; 1 for
             views that are not named. It shapes the noise, not the guarantee.
+        every: Name of a view, and at every how many steps it is read; 1 for views that are not
+            named. What is told of its noise, and judged, is of those steps.
         name: What the gauge is called where there are several.
         budget_weight: Its part in the split of the guarantee over several gauges.
         strategy: The only candidate, asked for by name; None: all that fit are compared.
@@ -59,6 +61,7 @@ class Request:
     band: Band = "pointwise"
     anticipate: tuple[Decay, ...] = ()
     importance: tuple[tuple[str, float], ...] = ()
+    every: tuple[tuple[str, int], ...] = ()
     name: str = ""
     budget_weight: Fraction = Fraction(1)
     strategy: ByName | None = None

@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 
 from tidegauge.errors import UnsupportedCombination
-from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std
+from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std, worst_gain
 from tidegauge.mechanisms.funding import DENSE_BITS, funded
 from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan, check_distinct
 from tidegauge.mechanisms.request import Request
@@ -27,7 +27,7 @@ from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_sh
 from tidegauge.strategies.blt import Fit, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
-from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.decay import Decay, Difference, Running, Step, Window
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Anchored, anchored, shaped
 from tidegauge.strategies.identity import Identity
@@ -36,7 +36,7 @@ from tidegauge.strategies.strategy import Norm, Strategy
 
 __all__ = ["candidates"]
 
-_DENSE_WORTH = 0.99  # of the best other ratio: a dense strategy keeps the whole stream in memory
+_DENSE_HANDICAP = 1 / 0.99  # a dense strategy keeps the whole stream in memory: for 1 % or more
 _LONGEST_LAG = 2048  # of a comb, in steps
 _COMB_MEMORY = 1 << 28  # bytes of all its totals and increments: 16 a cell and step of its lag
 
@@ -87,14 +87,18 @@ def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[st
             opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
             *smaller, largest = map(str, blocks.levels)
             yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
-    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, PureCost))
+    targets = tuple(
+        (decay, *at) for decay in decays for at in _judged_at(request, decay, 1, PureCost)
+    )
     if len(targets) > len(decays):
         shared = _shared(decays, targets)
         *smaller, largest = map(str, shared.levels)
         yield f"blocks of {', '.join(smaller)} and {largest} steps, for any length", shared
 
 
-def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:
+def _judged_at(
+    request: Request, decay: Decay, every: int, kind: type[Cost]
+) -> Iterator[tuple[int, float]]:
     """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
 
     One, but where the length is unknown and the view never forgets, under pure epsilon: blocks of
@@ -104,11 +108,11 @@ def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tup
     horizon, spread = request.horizon or UNKNOWN_HORIZON, SPREAD_OF_HORIZONS
     known = request.horizon is not None or request.end is not None
     if known or kind is not PureCost or worst_step(decay, spread[-1]) is None:
-        yield horizon, bound_of(decay, request.horizon, request.end)
+        yield horizon, bound_of(decay, request.horizon, request.end, every)
         return
     for steps in spread:
         slower = sqrt(math.log(steps) / math.log(UNKNOWN_HORIZON))
-        yield steps, bound_of(decay, steps, None) * slower
+        yield steps, bound_of(decay, steps, None, every) * slower
 
 
 def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
@@ -175,27 +179,33 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
             yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
             continue
         made = _plan(request, best, law, cost)
-        handicap = _DENSE_WORTH if isinstance(best, DenseToeplitz) else 1.0
-        yield Candidate(name, noise, cost, views, _score(request, made) / handicap, made)
+        handicap = _DENSE_HANDICAP if isinstance(best, DenseToeplitz) else 1.0
+        score = _score(request, made)
+        yield Candidate(name, noise, cost, views, score, made, handicap=handicap)
 
 
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
     """The fit, with a comb if that pays and its memory fits; then, if there is one, without."""
     longest = min(_LONGEST_LAG, _COMB_MEMORY // (16 * request.neighbors.cells))
-    in_sight = decays if request.horizon is not None else _in_sight(decays)
+    in_sight = tuple(_in_sight(decay, request.horizon) for decay in decays)
     found = _fitted(in_sight, request.horizon, _importance(request), longest)
     yield found
     if found.comb is not None:
         yield _fitted(in_sight, request.horizon, _importance(request), 0)
 
 
-def _in_sight(decays: tuple[Decay, ...]) -> tuple[Decay, ...]:
+def _in_sight(decay: Decay, horizon: int | None) -> Decay:
     """Take a memory beyond every horizon that is designed for as what it is there: endless.
 
-    Fitted as it is, it would need gaps so small that their rounding could not be paid for.
+    Fitted as it is, it would need gaps so small that their rounding could not be paid for. The
+    change of what is endless there is a window, and before its lag the view itself.
     """
-    longest = SPREAD_OF_HORIZONS[-1]
-    return tuple(Running() if worst_step(decay, longest) else decay for decay in decays)
+    longest = horizon or SPREAD_OF_HORIZONS[-1]
+    match decay:
+        case Difference(view=view, lag=lag) if worst_step(view, longest):
+            return Window(lag) if lag < longest else _in_sight(view, horizon)
+        case _:
+            return Running() if horizon is None and worst_step(decay, longest) else decay
 
 
 @lru_cache(maxsize=64)
@@ -239,29 +249,33 @@ def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePl
 
 def _predicted(request: Request, strategy: Strategy, law: Law, cost: Cost) -> Iterator[Prediction]:
     """The std of each view at its worst step, published views first, and its lower bound."""
-    horizon = request.horizon or UNKNOWN_HORIZON
-    published = [decay for _, decay in request.views]
-    later = [decay for decay in dict.fromkeys(request.anticipate) if decay not in published]
-    named = [*request.views, *((decay.name, decay) for decay in later)]
-    for number, (name, decay) in enumerate(named):
-        std = sqrt(_worst_gain(strategy, decay, horizon)) * law.std
-        least = least_std(decay, horizon, request.end, cost, request.neighbors)
-        yield Prediction(name, decay, number < len(published), std, least)
-
-
-@lru_cache(maxsize=1024)
-def _worst_gain(strategy: Strategy, decay: Decay, horizon: int) -> float:
-    return strategy.worst_variance_gain(decay, horizon)
+    views = list(_views(request))
+    for number, (name, decay, every, _) in enumerate(views):
+        published = number < len(request.views)
+        std = sqrt(worst_gain(strategy, decay, request.horizon, request.end, every)) * law.std
+        least = least_std(decay, request.horizon, request.end, cost, request.neighbors, every)
+        yield Prediction(name, decay, published, std, least)
 
 
 def _score(request: Request, made: GaugePlan) -> float:
     """The largest noise over its bound with the weight taken out: noise falls as its root."""
     ratio = max(
-        importance * sqrt(_worst_gain(made.strategy, decay, horizon)) * made.law.std / bound
-        for decay, importance in zip(_decays(request), _importance(request), strict=True)
-        for horizon, bound in _judged_at(request, decay, type(made.cost))
+        importance * sqrt(worst_gain(made.strategy, decay, steps, request.end, every)) / bound
+        for _, decay, every, importance in _views(request)
+        for steps, bound in _judged_at(request, decay, every, type(made.cost))
     )
-    return ratio * sqrt(request.budget_weight) / request.neighbors.largest
+    return ratio * made.law.std * sqrt(request.budget_weight) / request.neighbors.largest
+
+
+def _views(request: Request) -> Iterator[tuple[str, Decay, int, float]]:
+    """Name, decay, every how many steps and importance: the views, then what is anticipated."""
+    every, given = dict(request.every), dict(request.importance)
+    for name, decay in request.views:
+        yield name, decay, every.get(name, 1), given.get(name, 1.0)
+    published = {decay for _, decay in request.views}
+    for decay in dict.fromkeys(request.anticipate):
+        if decay not in published:
+            yield decay.name, decay, 1, 1.0
 
 
 def _decays(request: Request) -> list[Decay]:

@@ -73,10 +73,16 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         band=gauge.band,
         anticipate=tuple(view.decay for view in gauge.anticipate),
         importance=tuple((v.name, v.importance) for v in gauge.views if v.importance != 1),
+        every=_every(gauge),
         name=gauge.name,
         budget_weight=gauge.budget_weight,
         strategy=gauge.strategy,
     )
+
+
+def _every(gauge: GaugeConfig) -> tuple[tuple[str, int], ...]:
+    """The views that are read at every so many steps only."""
+    return tuple((view.name, view.every) for view in gauge.views if view.every != 1)
 
 
 def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
@@ -91,7 +97,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         by=gauge.by,
         other=gauge.other,
         views=mechanism.views,
-        every=tuple((view.name, view.every) for view in gauge.views if view.every != 1),
+        every=_every(gauge),
         anticipate=tuple(dict.fromkeys(view.decay for view in gauge.anticipate)),
         budget_weight=gauge.budget_weight,
         mechanism=mechanism,

@@ -173,7 +173,7 @@ def _plans(found: Sequence[Comparison], noise: str | None) -> Plans | None:
     if noise is None:
         return tuple(gauge.plan for gauge in found)
     tried = ([c for c in gauge.candidates if c.noise == noise] for gauge in found)
-    plans = [min(mine, key=lambda candidate: candidate.score).plan for mine in tried]
+    plans = [min(mine, key=lambda candidate: candidate.rank).plan for mine in tried]
     return tuple(plan for plan in plans if plan is not None) if all(plans) else None
 
 

@@ -20,7 +20,7 @@ _BINS, _LOOKED = 400, 256  # parts of a curve, and steps looked at in each
 
 def last_step(mechanism: GaugePlan) -> int:
     """Return the step up to which a gauge is judged: the end, the horizon, or 2^20."""
-    return mechanism.last_step or mechanism.horizon or UNKNOWN_HORIZON
+    return mechanism.known_end or mechanism.horizon or UNKNOWN_HORIZON
 
 
 def worst_half_width(mechanism: GaugePlan, decay: Decay, every: int = 1) -> tuple[float, int]:

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from tidegauge.mechanisms.comparison import least_std
+from tidegauge.mechanisms.comparison import least_std, worst_gain
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
-from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import (
     Custom,
@@ -27,7 +24,6 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
-from tidegauge.strategies.strategy import Strategy
 
 __all__ = [
     "budget_share",
@@ -43,7 +39,6 @@ __all__ = [
 ]
 
 _DELTA = Fraction(1, 10**9)
-_MOST_READ = 1 << 16  # readings that are looked at, one by one
 _NAMES = {
     "w": "week",
     "d": "day",
@@ -152,17 +147,10 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
     The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`. Of a view that is read
     at every so many steps, only those count, in the noise and in the bound.
     """
-    horizon, end = mechanism.horizon or UNKNOWN_HORIZON, mechanism.end
-    std = math.sqrt(_worst_gain(mechanism.strategy, decay, horizon, every)) * mechanism.law.std
-    return std / least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every)
-
-
-def _worst_gain(strategy: Strategy, decay: Decay, horizon: int, every: int) -> float:
-    """The largest gain where the view is read; blocks may be much better there than between."""
-    if every > 1 and isinstance(strategy, Blocks | OpenBlocks):
-        read = min(max(1, horizon // every), _MOST_READ)
-        return float(strategy.variance_gain(decay, every * np.arange(1, read + 1)).max())
-    return strategy.worst_variance_gain(decay, horizon)
+    horizon, end = mechanism.horizon, mechanism.end
+    std = math.sqrt(worst_gain(mechanism.strategy, decay, horizon, end, every)) * mechanism.law.std
+    least = least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every)
+    return std / least if least else math.inf
 
 
 def budget_share(plan: Plan, gauge: PlannedGauge) -> float:

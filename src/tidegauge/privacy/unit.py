@@ -237,6 +237,12 @@ class Neighbors:
         return max(-self.low, self.high)
 
     @property
+    def cell_change(self) -> int:
+        """How far one event can move one cell of its step and no other, in grains."""
+        apart = self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
+        return self.largest if apart else self.high - self.low
+
+    @property
     def event_l1(self) -> int:
         """How far one event's change moves its step of x, in L1 (grains).
 

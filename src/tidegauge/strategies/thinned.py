@@ -29,7 +29,7 @@ from tidegauge.strategies.symbols import (
     window_change,
 )
 
-__all__ = ["heaviest", "read_every"]
+__all__ = ["read_every", "thinned"]
 
 Float64 = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def read_every(decay: Decay, last: int | None, every: int) -> float:
         case Window(steps=steps):
             return window(-(-steps // every))
         case Exponential(scale=scale):
-            gap = float(_thinned(decay.poles[0], every)[0])
+            gap = thinned(decay.gap, every)
             if last is not None:
                 return scale * geometric(gap, max(1, last // every))
             return scale * exponential(gap)
@@ -82,6 +82,11 @@ def _change_every(decay: Difference, every: int) -> float:
             return float(decay.weights(1)[0])  # a release has the noise of its own step at least
 
 
+def thinned(gap: float, every: int) -> float:
+    """Return the gap of every n-th weight of one pole."""
+    return gap if every == 1 else float(-np.expm1(every * np.log1p(-gap)))
+
+
 def _thinned(gaps: Float64, every: int) -> Float64:
     """Return the gaps of every n-th weight."""
     return np.asarray(-np.expm1(every * np.log1p(-gaps)))
@@ -89,10 +94,10 @@ def _thinned(gaps: Float64, every: int) -> Float64:
 
 def _thinned_taps(taps: Float64, every: int) -> float:
     """Return the bound of every n-th weight."""
-    return tap_mean(heaviest(taps, every))
+    return tap_mean(_heaviest(taps, every))
 
 
-def heaviest(taps: Float64, every: int) -> Float64:
+def _heaviest(taps: Float64, every: int) -> Float64:
     """Return every n-th weight, from where their squares add up to most."""
     energy = np.zeros(-(-len(taps) // every) * every)
     energy[: len(taps)] = taps**2

@@ -1,5 +1,7 @@
 """Pointwise and simultaneous intervals: shares of the tail, and coverage of whole curves."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.intervals import band_of, tails
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
+from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.testing import seeded_gauge
 
 LEVEL = 0.9
@@ -41,6 +44,18 @@ def test_a_simultaneous_band_is_wider_at_every_step(guarantee, end):
     pointwise = made.half_width("running", steps)
     whole = made.with_intervals(band="simultaneous").half_width("running", steps)
     assert (whole > pointwise).all()
+
+
+def test_a_band_without_an_end_follows_the_doublings_though_integers_end_somewhere():
+    made = plan(horizon=600, level=LEVEL, band="simultaneous")
+    assert isinstance(made.strategy, Blt | Comb)
+    assert made.last_step == 1 << 38
+    steps = np.array([1, 2, 3, 10, 1000, 1 << 20])
+    widths = made.half_width("running", steps) / made.noise_std("running", steps)
+    shares = tails(LEVEL, "simultaneous", steps, None)
+    assert widths == pytest.approx(
+        [NormalDist().inv_cdf(1 - share / 2) for share in shares], rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)

@@ -13,7 +13,10 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.planning.config import config_of
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.target import budget_for, targets_of
-from tidegauge.planning.widest import noise_curve, worst_half_width
+from tidegauge.planning.widest import last_step, noise_curve, worst_half_width
+from tidegauge.planning.words import described
+from tidegauge.strategies.blt import Blt, Comb
+from tidegauge.strategies.decay import Running
 
 HOURLY = SMALL.replace("privacy:", "end: 2013-02-01T00:00:00Z\nprivacy:").replace(
     "{departures: count}", "{departures: {count: , views: [step, running, 1d]}}"
@@ -162,6 +165,30 @@ def test_streams_of_a_few_steps(tmp_path, end):
     text = HOURLY.replace("2013-02-01T00:00:00Z", end)
     found = solved(tmp_path, text, "running=10")
     assert widths(tmp_path, text, found, found.written)["running"] <= 10
+
+
+@pytest.mark.parametrize("band", ["pointwise", "simultaneous"])
+def test_without_an_end_the_half_width_that_a_plan_tells_gives_back_its_budget(tmp_path, band):
+    text = SMALL.replace("{departures: count}", "{departures: {count: , views: [running, 7h]}}")
+    text = text.replace("epsilon: 1, delta: 1e-9", "mu: 1").replace(
+        "count:", f"band: {band}, count:"
+    )
+    told = described(plan_of(config(tmp_path, text)))["gauges"][0]["views"][0]
+    assert ("running", 1 << 20) == (told["name"], told["steps"][-1])
+    found = solved(tmp_path, text, f"running={told['half_width'][-1] * (1 + 1e-9)}")
+    assert "1" == found.written
+    assert [1 << 20] == [step for _, step in found.widths]
+
+
+def test_without_an_end_noise_is_drawn_up_to_the_steps_that_are_designed_for(tmp_path):
+    text = SMALL.replace("{departures: count}", "{departures: {count: , views: [running, 7h]}}")
+    for length, last in (("", 1 << 20), ("horizon: 10000h\n", 10_000)):
+        changed = text.replace("epsilon: 1, delta: 1e-9", "mu: 1").replace(
+            "privacy:", f"{length}privacy:"
+        )
+        (gauge,) = plan_of(config(tmp_path, changed)).gauges
+        assert isinstance(gauge.mechanism.strategy, Blt | Comb)
+        assert last == last_step(gauge.mechanism) == noise_curve(gauge.mechanism, Running())[0][-1]
 
 
 # --- the widest step

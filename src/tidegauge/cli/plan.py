@@ -18,6 +18,7 @@ from tidegauge.cli.planning import (
     tell_candidates,
 )
 from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.cli.views import refuse_overwriting, with_force
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ __all__ = ["plan"]
     type=click.Path(path_type=Path),
     help='Draw the noise of every view over its steps, .png or .svg. Needs the extra "plots".',
 )
+@with_force
 def plan(
     terminal: Terminal,
     config: Path,
@@ -70,6 +72,7 @@ def plan(
     compare: bool,
     errors: tuple[str, ...],
     picture: Path | None,
+    force: bool,
 ) -> None:
     """Show what a config will give and what it costs; reads no data.
 
@@ -94,7 +97,7 @@ def plan(
     told = described(made) | more
     if compare:
         told["compared"] = _compared(config, made)
-    _write(made, settings, config, output, picture)
+    _write(made, settings, config, output, picture, force)
     if statement:
         _tell_statement(terminal, made, settings)
     elif terminal.as_json:
@@ -107,16 +110,24 @@ def plan(
 
 
 def _write(
-    made: Plan, settings: Settings | None, config: Path, output: Path | None, picture: Path | None
+    made: Plan,
+    settings: Settings | None,
+    config: Path,
+    output: Path | None,
+    picture: Path | None,
+    force: bool,
 ) -> None:
-    """Write the plan file and the picture."""
+    """Write the plan file and the picture; a plan file that is there already need not be."""
     from tidegauge.engine.files import put
 
+    plan_file = made.canonical()
     for option, path in (("--output", output), ("--plot", picture)):
         if path is not None:
-            _refuse_to_overwrite(settings, config, option, path)
+            _refuse_what_is_worked_with(settings, config, option, path)
+            if path is picture or not _holds(path, plan_file):
+                refuse_overwriting(option, path, force)
     if output is not None:
-        put(output, made.canonical())
+        put(output, plan_file)
     if picture is not None:
         draw_noise(made, picture)
 
@@ -182,7 +193,14 @@ def _tell_statement(terminal: Terminal, made: Plan, settings: Settings | None) -
         terminal.data(privacy_text(made, further).removesuffix("\n"))
 
 
-def _refuse_to_overwrite(
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether these bytes are what a file holds; pipes and folders hold nothing."""
+    if not path.is_file() or path.stat().st_size != len(data):
+        return False
+    return path.read_bytes() == data
+
+
+def _refuse_what_is_worked_with(
     settings: Settings | None, config: Path, option: str, output: Path
 ) -> None:
     """Refuse a file in the place of anything that the plan works with."""

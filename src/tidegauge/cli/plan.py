@@ -76,9 +76,9 @@ def plan(
 ) -> None:
     """Show what a config will give and what it costs; reads no data.
 
-    For every view: the noise at the first, a middle and the last step, the smallest value that
-    stands out, and the ratio to the lower bound of any factorization mechanism. The plan file holds
-    what is signed, byte for byte: its SHA-256 is what was approved. CONFIG may be a plan file.
+    For every view: the noise at the first, the worst and the last step, the smallest value that
+    stands out at every step, and the ratio to the lower bound of any factorization mechanism with
+    noise of this kind at this cost. The plan file holds what is signed, byte for byte: its SHA-256 is what was approved. CONFIG may be a plan file.
     """
     from tidegauge.planning.words import described
 
@@ -260,18 +260,20 @@ def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
 
 def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     columns = [Column("gauge"), Column("view")]
-    columns += [Column(f"noise, {step} step", right=True) for step in ("first", "middle", "last")]
+    columns += [Column(f"noise, {step} step", right=True) for step in ("first", "worst", "last")]
     levels = {(gauge["level"], gauge["band"]) for gauge in gauges}
     level, band = levels.pop()
     kind = "" if band == "pointwise" else f" {band}"
     interval = "half-width" if levels else f"± {100 * level:.10g} %{kind}"
-    columns += [Column(f"{interval}, last", right=True), Column("ratio", right=True)]
+    columns += [Column(f"{interval}, worst", right=True), Column("ratio", right=True)]
     rows = [
         [
             gauge["name"],
             name,
-            *(significant(std) for std in noise["noise_std"]),
-            significant(noise["half_width"][-1]),
+            significant(noise["noise_std"][0]),
+            significant(noise["worst"]["noise_std"]),
+            significant(noise["noise_std"][-1]),
+            significant(noise["worst"]["half_width"]),
             f"{view['ratio']:.2f}",
         ]
         for gauge in gauges
@@ -282,4 +284,7 @@ def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
         ]
     ]
     terminal.table("What will be published (standard deviations)", columns, rows)
-    terminal.data("Ratio: worst noise over the lower bound of any factorization mechanism.\n")
+    terminal.data(
+        "Ratio: worst noise over the least of any factorization mechanism with noise of this kind at "
+        "this cost.\n"
+    )

@@ -77,8 +77,9 @@ def plan(
     """Show what a config will give and what it costs; reads no data.
 
     For every view: the noise at the first, the worst and the last step, the smallest value that
-    stands out at every step, and the ratio to the lower bound of any factorization mechanism with
-    noise of this kind at this cost. The plan file holds what is signed, byte for byte: its SHA-256 is what was approved. CONFIG may be a plan file.
+    stands out at every step, and the ratio to the least noise of any factorization mechanism with
+    noise of this kind at this cost. The plan file holds what is signed, byte for byte: its SHA-256
+    is what was approved. CONFIG may be a plan file.
     """
     from tidegauge.planning.words import described
 
@@ -285,6 +286,6 @@ def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     ]
     terminal.table("What will be published (standard deviations)", columns, rows)
     terminal.data(
-        "Ratio: worst noise over the least of any factorization mechanism with noise of this kind at "
-        "this cost.\n"
+        "Ratio: worst noise over the least of any factorization mechanism with noise of this kind "
+        "at this cost.\n"
     )

@@ -23,7 +23,6 @@ from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
     from tidegauge.planning.plan import Plan
-    from tidegauge.planning.problems import Problem
     from tidegauge.planning.settings import Settings
 
 __all__ = ["plan"]
@@ -85,16 +84,13 @@ def plan(
 
     _refuse(config, output, compare, errors, picture)
     settings: Settings | None = None
-    warnings: tuple[Problem, ...] = ()
     more: dict[str, Any] = {}
     if errors:
-        made, settings, warnings, more = _solved(config, errors)
+        made, settings, more = _solved(config, errors)
     elif config.suffix == ".json":
         made = plan_of_file(config)
     else:
-        made, settings, warnings = accepted(config, None)
-    for warning in warnings:
-        terminal.say(f"Warning: {warning}")
+        made, settings, _ = accepted(config, None)  # "validate" tells the warnings
     told = described(made) | more
     if compare:
         told["compared"] = _compared(config, made)
@@ -158,9 +154,7 @@ def _refuse(
         )
 
 
-def _solved(
-    path: Path, errors: tuple[str, ...]
-) -> tuple[Plan, Settings, tuple[Problem, ...], dict[str, Any]]:
+def _solved(path: Path, errors: tuple[str, ...]) -> tuple[Plan, Settings, dict[str, Any]]:
     """The plan of the config with the least budget for the errors asked."""
     from tidegauge.planning.config import config_of
     from tidegauge.planning.planner import plan_of
@@ -169,7 +163,7 @@ def _solved(
     budget, targets = solved(config, errors)
     made = plan_of(budget.config)
     more = {"for_error": budget_data(budget, targets, made)}
-    return made, config.settings, config.warnings, more
+    return made, config.settings, more
 
 
 def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:

@@ -35,6 +35,15 @@ def test_candidates_have_the_plan_that_is_shown_among_them(shop):
     assert all(one["verdict"] for one in gauge["candidates"])
 
 
+def test_what_is_chosen_has_one_name_in_all_that_is_told(shop):
+    told = json.loads(plan(shop, "--compare", "--json"))
+    (chosen,) = [one for one in told["compared"][0]["candidates"] if one["chosen"]]
+    name = told["gauges"][0]["measures"]
+    assert name == chosen["strategy"]
+    assert name.startswith("blocks of 1 and ")
+    assert f", as {name}, with" in plan(shop, "--statement")
+
+
 def test_an_anticipated_view_is_told_as_such(shop):
     text = (shop / "visits.yaml").read_text()
     (shop / "visits.yaml").write_text(text.replace("1d]}", "1d], anticipate: [2d]}"))

@@ -18,7 +18,12 @@ import numpy as np
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std
-from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan, check_distinct
+from tidegauge.mechanisms.plan import (
+    NOISE_IN_WORDS,
+    GaugePlan,
+    check_distinct,
+    strategy_in_words,
+)
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise import gaussian, laplace
 from tidegauge.noise.gaussian import RoundedGaussian
@@ -91,14 +96,11 @@ def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[st
     designs = [_blocks(decays, bounds, horizon, opened) for opened in (True, False)]
     for blocks in dict.fromkeys(designs):
         if len(blocks.levels) > 1:
-            opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
-            *smaller, largest = map(str, blocks.levels)
-            yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
+            yield strategy_in_words(blocks), blocks
     targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, PureCost))
     if len(targets) > len(decays):
         shared = _shared(decays, targets)
-        *smaller, largest = map(str, shared.levels)
-        yield f"blocks of {', '.join(smaller)} and {largest} steps, for any length", shared
+        yield f"{strategy_in_words(shared)}, for any length", shared
 
 
 def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:

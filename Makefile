@@ -17,13 +17,13 @@ setup: .venv/installed  ## make .venv with the package and everything it needs
 run: setup       ## publish a year of real flights privately; ends with a table and a picture
 	$(BIN)/python examples/flights/prepare.py
 	$(BIN)/tidegauge run examples/flights/flights.yaml
-	$(BIN)/tidegauge plot examples/flights/output/public --view window_7d -o examples/flights/output/departures.png
+	$(BIN)/tidegauge plot examples/flights/output/public --view window_7d -o examples/flights/output/departures.png --force
 	@echo "The statement: examples/flights/output/public/PRIVACY.md. The picture: examples/flights/output/departures.png"
 
 grocery: setup   ## publish a year of supermarket baskets, protecting households
 	$(BIN)/python examples/grocery/prepare.py
 	$(BIN)/tidegauge run examples/grocery/grocery.yaml
-	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png
+	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png --force
 	@echo "The statement: examples/grocery/output/public/PRIVACY.md. The picture: examples/grocery/output/baskets.png"
 
 reproduce: setup ## compare the systems of the papers with ours; writes tables and figures

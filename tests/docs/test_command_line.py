@@ -79,3 +79,9 @@ def test_the_readme_leads_from_a_file_of_events_to_a_picture(tmp_path):
     for name in ("plan.json", "PRIVACY.md", "privacy.json", "ledger.json"):
         assert (folder / "public" / name).stat().st_size > 0
     assert (folder / "visits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_make_run_can_be_given_again():
+    lines = [line for line in (ROOT / "Makefile").read_text().splitlines() if " plot " in line]
+    assert 2 == len(lines)
+    assert all(line.endswith(" --force") for line in lines)

@@ -1,6 +1,7 @@
 """`plan --compare`, `--for-error` and `--plot` as users meet them, wrong uses included."""
 
 import json
+import shutil
 
 import pytest
 from terminals import in_process as tidegauge
@@ -32,6 +33,15 @@ def test_candidates_have_the_plan_that_is_shown_among_them(shop):
         assert view["ratio"] == pytest.approx(shown["ratio"])
         assert 1 - 1e-9 < view["worst_std"] / max(shown["noise_std"]) < 1.1
     assert all(one["verdict"] for one in gauge["candidates"])
+
+
+def test_what_is_chosen_has_one_name_in_all_that_is_told(shop):
+    told = json.loads(plan(shop, "--compare", "--json"))
+    (chosen,) = [one for one in told["compared"][0]["candidates"] if one["chosen"]]
+    name = told["gauges"][0]["measures"]
+    assert name == chosen["strategy"]
+    assert name.startswith("blocks of 1 and ")
+    assert f", as {name}, with" in plan(shop, "--statement")
 
 
 def test_an_anticipated_view_is_told_as_such(shop):
@@ -87,6 +97,46 @@ def test_a_picture_overwrites_nothing_and_has_a_type(shop, path, why):
     (shop / "visits.yaml").write_text(text.replace("mark: visits.mark", "mark: picture.svg"))
     assert why in plan(shop, "--plot", path, code=2)
     assert not (shop / path).exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "name"), [("-o", "notes.txt"), ("--plot", "drawn.svg"), ("--plot", "drawn.png")]
+)
+def test_a_file_that_is_there_is_written_over_by_force_alone(shop, option, name):
+    (shop / name).write_text("months of work")
+    err = plan(shop, option, name, code=2)
+    assert "to name no file yet" in err
+    assert "--force" in err
+    assert "months of work" == (shop / name).read_text()
+    plan(shop, option, name, "--force")
+    assert b"months of work" != (shop / name).read_bytes()
+
+
+def test_nothing_is_written_if_one_of_two_files_is_refused(shop):
+    (shop / "drawn.svg").write_text("months of work")
+    plan(shop, "-o", "plan.json", "--plot", "drawn.svg", code=2)
+    assert not (shop / "plan.json").exists()
+
+
+def test_the_plan_file_that_is_there_already_needs_no_force(shop):
+    plan(shop, "-o", "plan.json")
+    before = (shop / "plan.json").read_bytes()
+    plan(shop, "-o", "plan.json")
+    assert before == (shop / "plan.json").read_bytes()
+    text = (shop / "visits.yaml").read_text()
+    (shop / "visits.yaml").write_text(text.replace("epsilon: 1.0", "epsilon: 2.0"))
+    assert "to name no file yet" in plan(shop, "-o", "plan.json", code=2)
+    assert before == (shop / "plan.json").read_bytes()
+
+
+@pytest.mark.parametrize("words", [[], ["--force"]])
+def test_no_force_writes_over_a_store(shop, words):
+    code, _, err = tidegauge("run", "visits.yaml", "-q", cwd=shop)
+    assert 0 == code, err
+    shutil.copy(shop / "visits.tidegauge", shop / "other.tidegauge")
+    before = (shop / "other.tidegauge").read_bytes()
+    plan(shop, "-o", "other.tidegauge", *words, code=2)
+    assert before == (shop / "other.tidegauge").read_bytes()
 
 
 def test_streams_that_outlast_the_calendar_are_drawn_by_steps(shop):

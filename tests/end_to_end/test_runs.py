@@ -354,11 +354,23 @@ def test_stamps_without_a_zone_are_warned_of_and_their_loss_is_told(shop):
     assert f"{len(ROWS):,} rows read, 0 of them left out." in told
 
 
+def test_a_config_is_warned_of_when_it_is_checked_and_before_its_first_run(shop):
+    warning = "Warning: visits.yaml:2:13: Stamps without a zone are left out"
+    for word in ("validate", "validate"):
+        assert warning in tidegauge(word, "visits.yaml", cwd=shop)[2]
+    assert "Warning" not in tidegauge("plan", "visits.yaml", cwd=shop)[2]
+    words = ("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z")
+    told = tidegauge(*words, cwd=shop)[2]
+    assert -1 < told.index(warning) < told.index("steps measured")
+    assert warning not in tidegauge("run", "visits.yaml", cwd=shop)[2]
+
+
 def test_rows_of_published_steps_are_not_called_outside(shop):
     done("run", "visits.yaml", "--until", "2025-01-09T00:00:00Z", cwd=shop)
     told = tidegauge("run", "visits.yaml", cwd=shop)[2]
     early = sum(row < "2025-01-09" for row in ROWS)
-    assert f"For the operator alone: {early} are of a step that was published before" in told
+    what = "are of steps published before (counted then, or too late)"
+    assert f"For the operator alone: {early} {what}" in told
     assert "before the start" not in told
     assert "For the operator" not in tidegauge("run", "visits.yaml", cwd=shop)[2]  # nothing read
 

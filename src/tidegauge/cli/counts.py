@@ -13,7 +13,7 @@ OPERATOR: Final = "For the operator alone: "
 LEFT_OUT: Final = {
     "unreadable": "could not be read",
     "no_time": "have no time stamp that can be read, or one without a zone and no timezone: is set",
-    "step_published": "are of a step that was published before",
+    "step_published": "are of steps published before (counted then, or too late)",
     "outside": "are before the start or after the last step of the run",
     "no_id": "have no id",
     "beyond_bound": "are beyond max_contributions of their id",

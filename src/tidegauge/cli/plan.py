@@ -18,11 +18,11 @@ from tidegauge.cli.planning import (
     tell_candidates,
 )
 from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.cli.views import refuse_overwriting, with_force
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
     from tidegauge.planning.plan import Plan
-    from tidegauge.planning.problems import Problem
     from tidegauge.planning.settings import Settings
 
 __all__ = ["plan"]
@@ -62,6 +62,7 @@ __all__ = ["plan"]
     type=click.Path(path_type=Path),
     help='Draw the noise of every view over its steps, .png or .svg. Needs the extra "plots".',
 )
+@with_force
 def plan(
     terminal: Terminal,
     config: Path,
@@ -70,31 +71,30 @@ def plan(
     compare: bool,
     errors: tuple[str, ...],
     picture: Path | None,
+    force: bool,
 ) -> None:
     """Show what a config will give and what it costs; reads no data.
 
-    For every view: the noise at the first, a middle and the last step, the smallest value that
-    stands out, and the ratio to the lower bound of any factorization mechanism. The plan file holds
-    what is signed, byte for byte: its SHA-256 is what was approved. CONFIG may be a plan file.
+    For every view: the noise at the first, the worst and the last step, the smallest value that
+    stands out at every step, and the ratio to the least noise of any factorization mechanism with
+    noise of this kind at this cost. The plan file holds what is signed, byte for byte: its SHA-256
+    is what was approved. CONFIG may be a plan file.
     """
     from tidegauge.planning.words import described
 
     _refuse(config, output, compare, errors, picture)
     settings: Settings | None = None
-    warnings: tuple[Problem, ...] = ()
     more: dict[str, Any] = {}
     if errors:
-        made, settings, warnings, more = _solved(config, errors)
+        made, settings, more = _solved(config, errors)
     elif config.suffix == ".json":
         made = plan_of_file(config)
     else:
-        made, settings, warnings = accepted(config, None)
-    for warning in warnings:
-        terminal.say(f"Warning: {warning}")
+        made, settings, _ = accepted(config, None)  # "validate" tells the warnings
     told = described(made) | more
     if compare:
         told["compared"] = _compared(config, made)
-    _write(made, settings, config, output, picture)
+    _write(made, settings, config, output, picture, force)
     if statement:
         _tell_statement(terminal, made, settings)
     elif terminal.as_json:
@@ -107,16 +107,24 @@ def plan(
 
 
 def _write(
-    made: Plan, settings: Settings | None, config: Path, output: Path | None, picture: Path | None
+    made: Plan,
+    settings: Settings | None,
+    config: Path,
+    output: Path | None,
+    picture: Path | None,
+    force: bool,
 ) -> None:
-    """Write the plan file and the picture."""
+    """Write the plan file and the picture; a plan file that is there already need not be."""
     from tidegauge.engine.files import put
 
+    plan_file = made.canonical()
     for option, path in (("--output", output), ("--plot", picture)):
         if path is not None:
-            _refuse_to_overwrite(settings, config, option, path)
+            _refuse_what_is_worked_with(settings, config, option, path)
+            if path is picture or not _holds(path, plan_file):
+                refuse_overwriting(option, path, force)
     if output is not None:
-        put(output, made.canonical())
+        put(output, plan_file)
     if picture is not None:
         draw_noise(made, picture)
 
@@ -146,9 +154,7 @@ def _refuse(
         )
 
 
-def _solved(
-    path: Path, errors: tuple[str, ...]
-) -> tuple[Plan, Settings, tuple[Problem, ...], dict[str, Any]]:
+def _solved(path: Path, errors: tuple[str, ...]) -> tuple[Plan, Settings, dict[str, Any]]:
     """The plan of the config with the least budget for the errors asked."""
     from tidegauge.planning.config import config_of
     from tidegauge.planning.planner import plan_of
@@ -157,7 +163,7 @@ def _solved(
     budget, targets = solved(config, errors)
     made = plan_of(budget.config)
     more = {"for_error": budget_data(budget, targets, made)}
-    return made, config.settings, config.warnings, more
+    return made, config.settings, more
 
 
 def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
@@ -182,7 +188,14 @@ def _tell_statement(terminal: Terminal, made: Plan, settings: Settings | None) -
         terminal.data(privacy_text(made, further).removesuffix("\n"))
 
 
-def _refuse_to_overwrite(
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether these bytes are what a file holds; pipes and folders hold nothing."""
+    if not path.is_file() or path.stat().st_size != len(data):
+        return False
+    return path.read_bytes() == data
+
+
+def _refuse_what_is_worked_with(
     settings: Settings | None, config: Path, option: str, output: Path
 ) -> None:
     """Refuse a file in the place of anything that the plan works with."""
@@ -242,18 +255,20 @@ def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
 
 def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     columns = [Column("gauge"), Column("view")]
-    columns += [Column(f"noise, {step} step", right=True) for step in ("first", "middle", "last")]
+    columns += [Column(f"noise, {step} step", right=True) for step in ("first", "worst", "last")]
     levels = {(gauge["level"], gauge["band"]) for gauge in gauges}
     level, band = levels.pop()
     kind = "" if band == "pointwise" else f" {band}"
     interval = "half-width" if levels else f"± {100 * level:.10g} %{kind}"
-    columns += [Column(f"{interval}, last", right=True), Column("ratio", right=True)]
+    columns += [Column(f"{interval}, worst", right=True), Column("ratio", right=True)]
     rows = [
         [
             gauge["name"],
             name,
-            *(significant(std) for std in noise["noise_std"]),
-            significant(noise["half_width"][-1]),
+            significant(noise["noise_std"][0]),
+            significant(noise["worst"]["noise_std"]),
+            significant(noise["noise_std"][-1]),
+            significant(noise["worst"]["half_width"]),
             f"{view['ratio']:.2f}",
         ]
         for gauge in gauges
@@ -264,4 +279,7 @@ def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
         ]
     ]
     terminal.table("What will be published (standard deviations)", columns, rows)
-    terminal.data("Ratio: worst noise over the lower bound of any factorization mechanism.\n")
+    terminal.data(
+        "Ratio: worst noise over the least of any factorization mechanism with noise of this kind "
+        "at this cost.\n"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,9 +81,10 @@ def run(
 
     with Interruptions():  # SIGTERM ends like Ctrl-C, from the first moment on
         plan, settings, warnings = accepted(config, approved)
+        if not settings.path(settings.store).exists():  # said once, and before anything is done
+            _warn(terminal, warnings)
         outcome = _publish(terminal, plan, settings, until, accept_second_release)
-        for warning in (*warnings, *outcome.warnings):
-            terminal.say(f"Warning: {warning}")
+        _warn(terminal, outcome.warnings)
         steps = outcome.last - outcome.first
         what = f"{steps:,} steps measured" if steps else "Nothing to measure"
         terminal.say(f"{what}; published up to step {outcome.last:,}.")
@@ -93,6 +95,11 @@ def run(
         terminal.say(f"How far the store has got: tidegauge status {store}")
         if all(sink.path != "-" for sink in settings.sinks):
             tell_latest(terminal, settings.path(settings.public), outcome)
+
+
+def _warn(terminal: Terminal, warnings: Iterable[object]) -> None:
+    for warning in warnings:
+        terminal.say(f"Warning: {warning}")
 
 
 def _publish(

@@ -19,6 +19,7 @@ __all__ = [
     "only_gauge",
     "opened_view",
     "refuse_output",
+    "refuse_overwriting",
     "with_force",
     "with_intervals",
 ]
@@ -108,18 +109,12 @@ def opened_view(
 def with_force(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the option ``force``."""
     return click.option(
-        "--force", is_flag=True, help="Write over the file that --output names, if there is one."
+        "--force", is_flag=True, help="Write over an output that is there already."
     )(function)
 
 
 def refuse_output(public: Path, output: Path, force: bool) -> None:
-    """Refuse an output that would change what was published, or what somebody may need.
-
-    A reader's command knows no config, so it cannot tell a source or a mark from an earlier export:
-    whatever is there stays unless ``force`` is given, and a database, as a store is, in any case.
-    """
-    from tidegauge.engine.files import is_database
-    from tidegauge.errors import WriteFailed
+    """Refuse an output that would change what was published, or what somebody may need."""
     from tidegauge.planning.places import place_of
 
     if place_of(output).inside(public):
@@ -127,20 +122,32 @@ def refuse_output(public: Path, output: Path, force: bool) -> None:
             f"Expected --output outside {public}, got {output}. What was published must stay as it "
             "is. Write it elsewhere."
         )
+    refuse_overwriting("--output", output, force)
+
+
+def refuse_overwriting(option: str, output: Path, force: bool) -> None:
+    """Refuse an output in the place of a file, which may be one that somebody needs.
+
+    A command knows no other config, so it cannot tell a source or a mark from an earlier output:
+    whatever is there stays unless ``force`` is given, and a database, as a store is, in any case.
+    """
+    from tidegauge.engine.files import is_database
+    from tidegauge.errors import WriteFailed
+
     if not output.parent.is_dir():
         raise WriteFailed(
-            f"Expected --output in a folder that is there, got {output}. Nothing was written. Make "
+            f"Expected {option} in a folder that is there, got {output}. Nothing was written. Make "
             "the folder, or name another."
         )
     if not os.path.lexists(output):
         return
     if not force:
         raise click.UsageError(
-            f"Expected --output to name no file yet, got {output}, which is there. It could be a "
+            f"Expected {option} to name no file yet, got {output}, which is there. It could be a "
             "source, a config or a mark. Name another file, or give --force to write over it."
         )
     if not output.is_file() or is_database(output):
         raise click.UsageError(
-            f"Expected --output to name an earlier output, got {output}, which is a store or "
+            f"Expected {option} to name an earlier output, got {output}, which is a store or "
             "another database, or no file at all. It is not written over. Name another file."
         )

@@ -211,7 +211,8 @@ class Comparison:
         second = min(others, key=lambda c: c.rank, default=None)
         text = (
             f"{chosen.noise} noise on {chosen.strategy}: its worst view, {worst.view}, has "
-            f"{worst.ratio:.2f} times the least noise of any factorization mechanism"
+            f"{worst.ratio:.2f} times the least of any factorization mechanism with noise of this "
+            "kind at this cost"
         )
         if second is None:
             return f"{text}; nothing else can be used."

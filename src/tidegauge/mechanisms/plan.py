@@ -49,7 +49,7 @@ from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.stepped import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
-__all__ = ["NOISE_IN_WORDS", "GaugePlan", "check_distinct", "views_read"]
+__all__ = ["NOISE_IN_WORDS", "GaugePlan", "check_distinct", "strategy_in_words", "views_read"]
 
 _CHUNK = 256  # steps whose numbers are computed together
 _STRATEGIES: dict[type, str] = {
@@ -59,8 +59,8 @@ _STRATEGIES: dict[type, str] = {
     NormalisedBlt: "a buffered linear Toeplitz encoding with multipliers, for so many steps",
     DenseToeplitz: "a Toeplitz encoding of a short stream",
     DecayedTree: "the left nodes of a tree of decayed sums",
-    Blocks: "nested blocks of steps",
-    OpenBlocks: "nested blocks of steps, open ones included",
+    Blocks: "blocks",
+    OpenBlocks: "blocks, open ones included",
     Shaped: "the count itself under shaped noise",
     Anchored: "the count now and then, and its changes in between",
     PolynomialSum: "windows of falling weight, each by binary trees",
@@ -69,6 +69,7 @@ NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",
     PureCost: "discrete Laplace",
 }
+_MOST_SIZES = 7  # of blocks, written out beside the largest
 _CLOSE = 0.998  # stds this close share one half-width
 _KEPT = 4096  # chunks remembered: 8 MB at most
 
@@ -414,13 +415,32 @@ class GaugePlan:
     @property
     def measures(self) -> str:
         """What is measured, in words."""
-        return _STRATEGIES[type(self.strategy)]
+        return strategy_in_words(self.strategy)
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of everything but the published views; noise of another plan shares no word."""
         text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def strategy_in_words(strategy: Strategy) -> str:
+    """Return what a strategy measures; of blocks, how many steps they have.
+
+    Examples:
+        >>> strategy_in_words(Identity(0)), strategy_in_words(Blocks((1, 24)))
+        ('the stream itself', 'blocks of 1 and 24 steps')
+        >>> strategy_in_words(Blocks(tuple(2**level for level in range(30))))
+        'blocks of 1, 2, 4, ... and 536870912 steps'
+    """
+    words = _STRATEGIES[type(strategy)]
+    if not isinstance(strategy, Blocks | OpenBlocks):
+        return words
+    *smaller, largest = map(str, strategy.levels)
+    if len(smaller) > _MOST_SIZES:
+        smaller = [*smaller[:3], "..."]
+    sizes = f"{', '.join(smaller)} and {largest} steps" if smaller else "1 step"
+    return words.replace("blocks", f"blocks of {sizes}", 1)
 
 
 def check_distinct(strategy: Strategy, neighbors: Neighbors) -> None:

@@ -17,7 +17,12 @@ import numpy as np
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std, worst_gain
 from tidegauge.mechanisms.funding import DENSE_BITS, funded
-from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan, check_distinct
+from tidegauge.mechanisms.plan import (
+    NOISE_IN_WORDS,
+    GaugePlan,
+    check_distinct,
+    strategy_in_words,
+)
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise.law import Law
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
@@ -84,16 +89,13 @@ def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[st
     designs = [_blocks(decays, bounds, horizon, opened) for opened in (True, False)]
     for blocks in dict.fromkeys(designs):
         if len(blocks.levels) > 1:
-            opened = ", open ones included" if isinstance(blocks, OpenBlocks) else ""
-            *smaller, largest = map(str, blocks.levels)
-            yield f"blocks of {', '.join(smaller)} and {largest} steps{opened}", blocks
+            yield strategy_in_words(blocks), blocks
     targets = tuple(
         (decay, *at) for decay in decays for at in _judged_at(request, decay, 1, PureCost)
     )
     if len(targets) > len(decays):
         shared = _shared(decays, targets)
-        *smaller, largest = map(str, shared.levels)
-        yield f"blocks of {', '.join(smaller)} and {largest} steps, for any length", shared
+        yield f"{strategy_in_words(shared)}, for any length", shared
 
 
 def _judged_at(

@@ -31,7 +31,7 @@ def duties(plan: Plan, releases: int = 1) -> tuple[str, ...]:
     """Return what the operator has to see to, for the promise rests on it."""
     found = [
         "Nobody else reads the sources, the store, its backups, logs, or counts of rows.",
-        "What is declared below was chosen without looking at the data.",
+        "Every declared constant was chosen without looking at the data.",
         "The plan is run once: a further release of the same data spends everything again."
         if releases == 1
         else f"The plan was released {releases} times; a further release spends as much again.",

@@ -23,7 +23,9 @@ def last_step(mechanism: GaugePlan) -> int:
     return mechanism.known_end or mechanism.horizon or UNKNOWN_HORIZON
 
 
-def worst_half_width(mechanism: GaugePlan, decay: Decay, every: int = 1) -> tuple[float, int]:
+def worst_half_width(
+    mechanism: GaugePlan, decay: Decay, every: int = 1, summed: int = 1
+) -> tuple[float, int]:
     """Return the largest half-width of a view's intervals, in grains, and its step, from 1.
 
     Looked at are the steps up to :func:`last_step` at which the view is published. Where noise
@@ -34,12 +36,13 @@ def worst_half_width(mechanism: GaugePlan, decay: Decay, every: int = 1) -> tupl
         mechanism: The gauge.
         decay: The view.
         every: It is published at every n-th step; not above the last step.
+        summed: Of the sum of so many cells.
     """
     last = last_step(mechanism)
     every = min(every, last)
     step, factor = _worst_step(mechanism.strategy, decay, last, every)
     steps = [step, last // every * every]  # the last one, too: a band may widen with time
-    widths = mechanism.half_width(decay, steps)
+    widths = mechanism.half_width(decay, steps, summed)
     widest = int(np.argmax(widths))
     return float(widths[widest]) * factor, steps[widest]
 

@@ -11,6 +11,7 @@ from tidegauge.mechanisms.comparison import least_std, worst_gain
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
+from tidegauge.planning.widest import worst_half_width
 from tidegauge.privacy.guarantee import ApproxDP, PureDP
 from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
@@ -54,9 +55,10 @@ def described(plan: Plan) -> dict[str, Any]:
     """Return what ``tidegauge plan`` tells, as plain data.
 
     Numbers are in the units of each gauge; steps count from 1. ``half_width`` is half of the
-    interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone; ``total`` has
-    both for the sum of all cells, where it is published. ``ratio`` compares the noise of the worst
-    step with the least that any factorization mechanism could have at equal privacy.
+    interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone, at the first,
+    a middle and the last step and, under ``worst``, where it is widest; ``total`` has the same for
+    the sum of all cells, where it is published. ``ratio`` compares the noise of the worst step with
+    the least that any factorization mechanism could have with noise of this kind at this cost.
 
     Cost: no data; 0.1 to 1 s.
     """
@@ -101,10 +103,13 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
     steps = [min(every * place, last) for place in (1, (whole + 1) // 2, whole)]
     grain = float(gauge.round_to)
 
-    def noise(summed: int) -> dict[str, list[float]]:
+    def noise(summed: int) -> dict[str, Any]:
         std = gauge.mechanism.noise_std(decay, steps, summed) * grain
         half = gauge.mechanism.half_width(decay, steps, summed) * grain
-        return {"noise_std": std.tolist(), "half_width": half.tolist()}
+        most = _worst_std(gauge.mechanism, decay, every) * math.sqrt(summed) * grain
+        width, step = worst_half_width(gauge.mechanism, decay, every, summed)
+        worst = {"step": step, "noise_std": most, "half_width": width * grain}
+        return {"noise_std": std.tolist(), "half_width": half.tolist(), "worst": worst}
 
     own = noise(1)
     totals = {"total": noise(len(gauge.cells))} if gauge.totals else {}
@@ -115,13 +120,13 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
         "steps": steps,
         **own,
         **totals,
-        "stands_out": _stands_out(plan, gauge, decay, own["half_width"][-1]),
+        "stands_out": _stands_out(plan, gauge, decay, own["worst"]["half_width"]),
         "ratio": ratio_to_bound(gauge.mechanism, decay, every),
     }
 
 
 def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> str:
-    """The half-width as a sentence: what is smaller cannot be told from nothing."""
+    """The widest half as a sentence: what is smaller cannot be told from nothing at some step."""
     grain = gauge.round_to
     least = grain * (math.floor(half / float(grain)) + 1)  # at the half-width itself 0 is covered
     number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
@@ -148,9 +153,14 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
     at every so many steps, only those count, in the noise and in the bound.
     """
     horizon, end = mechanism.horizon, mechanism.end
-    std = math.sqrt(worst_gain(mechanism.strategy, decay, horizon, end, every)) * mechanism.law.std
     least = least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every)
-    return std / least if least else math.inf
+    return _worst_std(mechanism, decay, every) / least if least else math.inf
+
+
+def _worst_std(mechanism: GaugePlan, decay: Decay, every: int) -> float:
+    """The noise of a view at its worst step, in grains."""
+    gain = worst_gain(mechanism.strategy, decay, mechanism.horizon, mechanism.end, every)
+    return math.sqrt(gain) * mechanism.law.std
 
 
 def budget_share(plan: Plan, gauge: PlannedGauge) -> float:

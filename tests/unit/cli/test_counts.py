@@ -14,7 +14,7 @@ def test_every_line_says_whose_it_is_and_every_count_is_told():
     text = "\n".join(lines)
     assert "1,000 rows read, 23 of them left out." in text
     assert "3 have no time stamp that can be read" in text
-    assert "20 are of a step that was published before (step_published)." in text
+    assert "20 are of steps published before (counted then, or too late) (step_published)." in text
     assert "1 totals of a cell and step that were cut off" in text
     assert "7 rows whose value is not among the declared ones" in text
     assert "outside" not in text

@@ -97,6 +97,10 @@ def test_the_choice_is_explained_in_one_sentence_with_the_next_best(mixed):
         assert part in text
     alone = plan(views=[tg.Step()], unit="event", guarantee=tg.GaussianDP(1))
     assert alone.explain().endswith("; nothing else can be used.")
+    for found in (text, alone.explain()):
+        assert (
+            "the least of any factorization mechanism with noise of this kind at this cost" in found
+        )
 
 
 def test_what_is_anticipated_is_predicted_and_not_published():

@@ -5,6 +5,7 @@ import math
 import re
 
 import jsonschema
+import numpy as np
 import pytest
 from ruamel.yaml import YAML
 from unit.planning.configs import ALL, FLIGHTS, SMALL
@@ -44,9 +45,32 @@ def test_predicted_noise_is_that_of_the_mechanism(plans):
     assert week["noise_std"] == expected.tolist()
     half = week["half_width"][-1]
     assert half == pytest.approx(1.959964 * week["noise_std"][-1])
+    widest = plan.gauges[0].mechanism.half_width("window_7d", np.arange(1, 8761)).max()
+    assert week["worst"]["half_width"] == pytest.approx(widest)
     assert week["stands_out"] == (
-        f"the smallest count in 7 days that stands out is {math.ceil(half)}"
+        f"the smallest count in 7 days that stands out is {math.ceil(widest)}"
     )
+
+
+def test_what_stands_out_does_so_at_every_step(plans):
+    """Noise of blocks rises and falls: the last step may have less than most others."""
+    gauge = plans["pure"].gauges[0]
+    falling = 0
+    for name, decay in gauge.views:
+        told = view(plans["pure"], name)
+        steps = np.arange(1, 8761)
+        steps = steps[steps % gauge.every_of(name) == 0]
+        widths = gauge.mechanism.half_width(decay, steps)
+        widest = told["worst"]["half_width"]
+        assert widest == pytest.approx(widths.max())
+        assert widest == pytest.approx(
+            gauge.mechanism.half_width(decay, [told["worst"]["step"]])[0]
+        )
+        assert told["worst"]["noise_std"] >= max(told["noise_std"]) * (1 - 1e-12)
+        number = int(told["stands_out"].rsplit(" ", 1)[1].replace(",", ""))
+        assert widest < number <= widest + 1
+        falling += widths[-1] < widest
+    assert falling
 
 
 def test_a_view_read_at_aligned_ends_is_predicted_there(plans):

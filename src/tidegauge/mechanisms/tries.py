@@ -27,7 +27,7 @@ from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_sh
 from tidegauge.strategies.blt import Fit, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
-from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.decay import Decay, Running, Step, Window
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Anchored, anchored, shaped
 from tidegauge.strategies.identity import Identity
@@ -97,13 +97,14 @@ def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[st
 def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:
     """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
 
-    One, but where the length is unknown and the view never forgets, under pure epsilon: blocks of
+    One, but where the length is unknown and the sum never forgets, under pure epsilon: blocks of
     so many levels serve one length best. Their error grows as log^1.5 of it and the bound as log,
     so that bound alone would judge by the longest stream.
     """
     horizon, spread = request.horizon or UNKNOWN_HORIZON, SPREAD_OF_HORIZONS
     known = request.horizon is not None or request.end is not None
-    if known or kind is not PureCost or worst_step(decay, spread[-1]) is None:
+    endless = isinstance(decay, Running | Window) and worst_step(decay, spread[-1]) is not None
+    if known or kind is not PureCost or not endless:
         yield horizon, bound_of(decay, request.horizon, request.end)
         return
     for steps in spread:

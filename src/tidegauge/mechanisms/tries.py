@@ -103,13 +103,14 @@ def _judged_at(
 ) -> Iterator[tuple[int, float]]:
     """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
 
-    One, but where the length is unknown and the view never forgets, under pure epsilon: blocks of
+    One, but where the length is unknown and the sum never forgets, under pure epsilon: blocks of
     so many levels serve one length best. Their error grows as log^1.5 of it and the bound as log,
     so that bound alone would judge by the longest stream.
     """
     horizon, spread = request.horizon or UNKNOWN_HORIZON, SPREAD_OF_HORIZONS
     known = request.horizon is not None or request.end is not None
-    if known or kind is not PureCost or worst_step(decay, spread[-1]) is None:
+    endless = isinstance(decay, Running | Window) and worst_step(decay, spread[-1]) is not None
+    if known or kind is not PureCost or not endless:
         yield horizon, bound_of(decay, request.horizon, request.end, every)
         return
     for steps in spread:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from terminals import in_process as tidegauge
-from test_neighbours import assert_look_the_same, hide, without_the_operators
+from test_neighbours import assert_look_the_same, for_readers, hide, without_the_operators
 from visits import CONFIG, rows_of_visits, write_visits
 
 from tidegauge.cli.main import program
@@ -52,7 +52,9 @@ def seen(folder):
         assert ended.exception is None or isinstance(ended.exception, SystemExit)
         out = without_the_operators(ended.stdout) if words[0] == "status" else ended.stdout
         talks.append(
-            json.dumps((ended.exit_code, out, ended.stderr)).replace(str(folder), "FOLDER")
+            json.dumps((ended.exit_code, out, for_readers(ended.stderr))).replace(
+                str(folder), "FOLDER"
+            )
         )
     files = {
         str(file.relative_to(folder)): file.read_bytes()

@@ -9,7 +9,7 @@ from tidegauge.engine import run as running
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
 from tidegauge.engine.store import Store
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidParameter, StoreBehind
 from tidegauge.strategies.decay import Window
 
 VIEWS = {"flights": "window", "ever": "running"}
@@ -75,9 +75,14 @@ def test_counts_go_on_after_a_crash_as_if_there_was_none(memory_path, monkeypatc
 def test_a_count_that_forgot_its_values_would_be_caught(memory_path, monkeypatch):
     """The broken twin: values of committed steps are not remembered."""
     monkeypatch.setattr("tidegauge.mechanisms.meter.measure", silent)
-    monkeypatch.setattr(running, "_seen", lambda states: {})
     place, plan, frame = stand.Place(memory_path), stand.distinct_plan_of(), stand.rows()
     place.run(plan, frame, until=stand.datetime(2013, 1, 2))
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "_seen", lambda states: {})
+        with pytest.raises(StoreBehind):  # a store without its values is refused
+            place.run(plan, frame)
+    forgetful = lambda self: {"unit_key": self.store.unit_key}  # noqa: E731
+    monkeypatch.setattr(running._Work, "_seen", forgetful)
     place.run(plan, frame)
     found = released(place)
     assert slow(frame, 5)[:24] == pytest.approx(found["flights"][:24], abs=1e-4)

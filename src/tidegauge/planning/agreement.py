@@ -224,7 +224,7 @@ class Agreement:
         self._try(path, lambda: fields.name(name), key=True)
         given = [part for part in (read.count, read.sum, read.count_distinct) if part is not None]
         if len(given) != 1:
-            got = ("none of them", "", "two", "all")[len(given)]
+            got = ("none of them", "", "both", "all three")[len(given)]
             self._refuse(
                 path,
                 f"Expected count, sum or count_distinct, got {got}. Each is a gauge of its own. "

@@ -115,7 +115,10 @@ def test_a_plan_file_that_was_changed_is_refused(shop, old, new):
 def test_a_plan_file_in_another_form_is_refused_for_its_sum_is_another(shop, command):
     done("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
     data = (shop / "plan.json").read_bytes()
-    words = {"run": ("run", "visits.yaml", "--approved", "plan.json"), "plan": ("plan", "plan.json")}
+    words = {
+        "run": ("run", "visits.yaml", "--approved", "plan.json"),
+        "plan": ("plan", "plan.json"),
+    }
     for other in (json.dumps(json.loads(data), indent=1).encode(), data + b"\n"):
         (shop / "plan.json").write_bytes(other)
         code, out, err = tidegauge(*words[command], cwd=shop)

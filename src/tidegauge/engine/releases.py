@@ -157,9 +157,7 @@ class Published:
         ]
 
 
-def _constant(
-    name: str, value: str, rows: int, values: Sequence[str] | None = None
-) -> pl.Series:
+def _constant(name: str, value: str, rows: int, values: Sequence[str] | None = None) -> pl.Series:
     """A column of one of several values, or of the only one."""
     import polars as pl
 

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from contract.strategy_contract import (
     assert_covers_every_pattern,
@@ -18,7 +19,7 @@ from twins.cases import ADD, ONE, VIEWS, neighbors
 from tidegauge.privacy.unit import Contributions, Neighbors
 from tidegauge.strategies.blt import NormalisedBlt, fit_normalised
 from tidegauge.strategies.blt.fixed_point import rounding_error
-from tidegauge.strategies.decay import Running
+from tidegauge.strategies.decay import Difference, Exponential, Running, Window
 from tidegauge.strategies.strategy import Norm
 
 MILLION = 1 << 20
@@ -91,3 +92,14 @@ def test_fitted_normalised_filters_know_their_noise(end):
 def test_a_normalised_filter_stops_at_its_end():
     strategy = replace(fit_normalised(50), lattice_bits=20)
     assert_stops_at_its_hard_end(strategy, Norm.L2, ONE)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [Window(24), Window(1000), Exponential(half_life=50), Difference(Window(24), 24)],
+    ids=lambda view: view.name,
+)
+def test_the_worst_step_of_any_view_of_a_long_stream_is_found(view):
+    made = fit_normalised(1500)
+    every = made.variance_gain(view, np.arange(1, 1501))
+    assert made.worst_variance_gain(view, 1500) == pytest.approx(every.max(), rel=1e-9)

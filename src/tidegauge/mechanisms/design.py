@@ -25,6 +25,8 @@ from tidegauge.privacy.ledger import Ledger
 
 __all__ = ["compare", "design", "plan"]
 
+_USELESS = 100  # times the least noise: nobody who was told another way would take it
+
 
 def plan(**asked: Any) -> Comparison:
     """Return every way to measure a gauge, and the one that :class:`tidegauge.Gauge` would choose.
@@ -77,7 +79,8 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
         requests: What is asked of each gauge, checked; all of one guarantee.
 
     Raises:
-        UnsupportedCombination: With noise of no kind every gauge has a candidate.
+        UnsupportedCombination: With noise of no kind every gauge has a candidate, or one is left
+            with a hundred times the least noise because others are refused.
 
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """
@@ -93,6 +96,9 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
         if requests[gauge].strategy is not None:
             raise _refused_by_name(requests[gauge], _best(wholes[0][gauge]))
         raise _unsupported(requests[gauge])
+    for request, tried in zip(requests, wholes[taken], strict=True):
+        if _best(tried).worst_ratio > _USELESS and any(c.plan is None for c in tried):
+            raise _unsupported(request)  # what would serve is refused, and what is left does not
     judged: list[list[Candidate]] = [[] for _ in requests]
     for whole in wholes:
         why = ""

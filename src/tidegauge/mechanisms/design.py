@@ -25,7 +25,7 @@ from tidegauge.privacy.ledger import Ledger
 
 __all__ = ["compare", "design", "plan"]
 
-_USELESS = 100  # times the least noise: nobody who was told another way would take it
+_USELESS = 10  # times the least noise: nobody who was told another way would take it
 
 
 def plan(**asked: Any) -> Comparison:
@@ -80,7 +80,7 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
 
     Raises:
         UnsupportedCombination: With noise of no kind every gauge has a candidate, or one is left
-            with a hundred times the least noise because others are refused.
+            with ten times the least noise because others are refused.
 
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """

@@ -43,7 +43,7 @@ class Request:
         importance: Name of a view, and how many times its ratio to the lower bound counts; 1 for
             views that are not named. It shapes the noise, not the guarantee.
         every: Name of a view, and at every how many steps it is read; 1 for views that are not
-            named. What is told of its noise, and judged, is of those steps.
+            named. What is told of its noise is of those steps; the choice is for each step.
         name: What the gauge is called where there are several.
         budget_weight: Its part in the split of the guarantee over several gauges.
         strategy: The only candidate, asked for by name; None: all that fit are compared.

@@ -90,17 +90,13 @@ def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[st
     for blocks in dict.fromkeys(designs):
         if len(blocks.levels) > 1:
             yield strategy_in_words(blocks), blocks
-    targets = tuple(
-        (decay, *at) for decay in decays for at in _judged_at(request, decay, 1, PureCost)
-    )
+    targets = tuple((decay, *at) for decay in decays for at in _judged_at(request, decay, PureCost))
     if len(targets) > len(decays):
         shared = _shared(decays, targets)
         yield f"{strategy_in_words(shared)}, for any length", shared
 
 
-def _judged_at(
-    request: Request, decay: Decay, every: int, kind: type[Cost]
-) -> Iterator[tuple[int, float]]:
+def _judged_at(request: Request, decay: Decay, kind: type[Cost]) -> Iterator[tuple[int, float]]:
     """The numbers of steps that a view is judged at, with the bound on its worst std up to there.
 
     One, but where the length is unknown and the sum never forgets, under pure epsilon: blocks of
@@ -111,11 +107,11 @@ def _judged_at(
     known = request.horizon is not None or request.end is not None
     endless = isinstance(decay, Running | Window) and worst_step(decay, spread[-1]) is not None
     if known or kind is not PureCost or not endless:
-        yield horizon, bound_of(decay, request.horizon, request.end, every)
+        yield horizon, bound_of(decay, request.horizon, request.end)
         return
     for steps in spread:
         slower = sqrt(math.log(steps) / math.log(UNKNOWN_HORIZON))
-        yield steps, bound_of(decay, steps, None, every) * slower
+        yield steps, bound_of(decay, steps, None) * slower
 
 
 def _of_windows(window: int, kind: type[Cost]) -> Iterator[tuple[str, Strategy]]:
@@ -261,11 +257,14 @@ def _predicted(request: Request, strategy: Strategy, law: Law, cost: Cost) -> It
 
 
 def _score(request: Request, made: GaugePlan) -> float:
-    """The largest noise over its bound with the weight taken out: noise falls as its root."""
+    """The largest noise over its bound with the weight taken out: noise falls as its root.
+
+    Of each step, also where a view is read at some of them: accuracy does not depend on when.
+    """
     ratio = max(
-        importance * sqrt(worst_gain(made.strategy, decay, steps, request.end, every)) / bound
-        for _, decay, every, importance in _views(request)
-        for steps, bound in _judged_at(request, decay, every, type(made.cost))
+        importance * sqrt(worst_gain(made.strategy, decay, steps, request.end)) / bound
+        for _, decay, _, importance in _views(request)
+        for steps, bound in _judged_at(request, decay, type(made.cost))
     )
     return ratio * made.law.std * sqrt(request.budget_weight) / request.neighbors.largest
 

@@ -351,18 +351,17 @@ def begin_after_a_killed_takeover(place, monkeypatch, call):
     return False
 
 
-def begin_after_every_killed_takeover(root, monkeypatch):
-    for call in range(1, 9):
-        begin_after_a_killed_takeover(stand.Place(root / str(call)), monkeypatch, call)
-
-
-def test_a_killed_takeover_forgets_no_release(memory_path, monkeypatch):
+def kill_a_takeover_at_every_call(memory_path, monkeypatch):
     calls = 0
     while begin_after_a_killed_takeover(
         stand.Place(memory_path / str(calls)), monkeypatch, calls + 1
     ):
         calls += 1
-    assert calls > 3
+    return calls
+
+
+def test_a_killed_takeover_forgets_no_release(memory_path, monkeypatch):
+    assert kill_a_takeover_at_every_call(memory_path, monkeypatch) > 3
 
 
 def test_a_takeover_between_two_ledgers_would_be_caught(memory_path, monkeypatch):
@@ -378,7 +377,7 @@ def test_a_takeover_between_two_ledgers_would_be_caught(memory_path, monkeypatch
             claim.Claim, "spends", lambda self: spends(self) if self._ledger.exists() else []
         )
         with pytest.raises(pytest.fail.Exception):
-            begin_after_every_killed_takeover(memory_path, monkeypatch)
+            kill_a_takeover_at_every_call(memory_path, monkeypatch)
 
 
 def test_a_folder_that_was_superseded_and_has_no_ledger_is_refused(place):

@@ -211,7 +211,7 @@ def test_a_whole_folder_that_is_copied_before_its_first_block_is_noticed(memory_
     shutil.copytree(first.root, second.root)
     before = second.files()
     first.run(PLAN, ROWS, until=until(10))
-    with pytest.raises(StoreBehind, match=r"two copies.*It has published nothing"):
+    with pytest.raises(StoreBehind, match=r"two copies.*It has published nothing\."):
         second.run(PLAN, ROWS, until=until(10))
     assert before == second.files()
     assert 1 == first.run(PLAN, ROWS).releases

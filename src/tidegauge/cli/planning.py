@@ -15,7 +15,7 @@ from tidegauge.cli.words import significant
 from tidegauge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from tidegauge.planning.config import Config
+    from tidegauge.planning.declared import Config
     from tidegauge.planning.plan import Plan
     from tidegauge.planning.target import Budget, Target
 

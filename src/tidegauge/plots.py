@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -31,6 +32,7 @@ _INK, _FAINT, _GRID = "#222222", "#5f5f5f", "#dddddd"
 _WIDTH = 8.0  # inches: 800 pixels at 100 dots an inch, where the smallest text has 12 pixels
 _ROW, _LEFT, _RIGHT, _GAP = 1.45, 0.78, 0.22, 0.28
 _LINE = 0.17  # inches a line of the caption
+_LABEL, _LEAST_LABEL, _SMALL_LABEL = 9.5, 7.5, 6.5  # sizes: of one line, and of two lines
 _CAPTION_COLUMNS = 112
 _NOISE_KEY = (
     "Line: largest standard deviation of the noise in each part of the stream, known before any "
@@ -49,6 +51,8 @@ class Panel:
         lower: Lower end of the interval, shape (steps,).
         upper: Upper end of the interval, shape (steps,).
         colour: Which of ``OKABE_ITO``; the same for panels that belong together.
+        joined: False where what lies between two values is in neither of them, such as one hour a
+            day: each is a dot of its own.
     """
 
     label: str
@@ -56,6 +60,7 @@ class Panel:
     lower: ArrayLike
     upper: ArrayLike
     colour: int = 0
+    joined: bool = True
 
 
 def releases_figure(
@@ -106,7 +111,9 @@ def releases_figure(
     with _style():
         every = [times] * len(panels)
         figure = _figure(every, panels, columns, share_y, title, value_label, time_label)
-        _write_caption(figure, _key(level, band, apart=not share_y and len(panels) > 1), caption)
+        dots = any(not panel.joined for panel in panels)
+        apart = not share_y and len(panels) > 1
+        _write_caption(figure, _key(level, band, dots=dots, apart=apart), caption)
         _save(figure, target)
 
 
@@ -166,10 +173,12 @@ def _style() -> AbstractContextManager[None]:
     return rc_context({"font.size": 9.0, "font.family": "DejaVu Sans", "svg.hashsalt": "tidegauge"})
 
 
-def _key(level: float, band: str, *, apart: bool) -> str:
+def _key(level: float, band: str, *, dots: bool, apart: bool) -> str:
     """What line and band are, and a warning where heights may not be compared."""
     kind = "interval" if band == "pointwise" else f"{band} band"
     key = f"Line: published value. Band: {100 * level:.10g} % {kind} of the noise."
+    if dots:
+        key += " Dots: what lies between two of them is in neither."
     return f"{key} Scales differ and do not start at 0." if apart else key
 
 
@@ -257,15 +266,61 @@ def _draw(axes: Axes, times: Sequence[Any], panel: Panel, lowest: bool, labelled
     colour = OKABE_ITO[panel.colour % len(OKABE_ITO)]
     value, lower, upper = (np.asarray(a, float) for a in (panel.value, panel.lower, panel.upper))
     thin = len(value) > 1000  # so that the band stays in sight beside a crowded line
-    axes.fill_between(times, lower, upper, color=colour, alpha=0.32, linewidth=0, zorder=2)
-    axes.plot(times, value, color=colour, linewidth=0.45 if thin else 0.9, zorder=3)
-    axes.set_title(panel.label, loc="left", fontsize=9.5, fontweight="bold", color=colour, pad=3)
+    if panel.joined:
+        axes.fill_between(times, lower, upper, color=colour, alpha=0.32, linewidth=0, zorder=2)
+        axes.plot(times, value, color=colour, linewidth=0.45 if thin else 0.9, zorder=3)
+    else:
+        axes.vlines(times, lower, upper, color=colour, alpha=0.32, linewidth=0.9, zorder=2)
+        axes.plot(times, value, color=colour, linestyle="none", marker=".", markersize=2, zorder=3)
+    width = 0.95 * axes.get_position().width * _WIDTH  # letters on whole pixels are wider
+    label, size = _fitted(panel.label, width)
+    axes.set_title(label, loc="left", fontsize=size, fontweight="bold", color=colour, pad=3)
     axes.grid(axis="y", color=_GRID, linewidth=0.6, zorder=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(_FAINT)
     axes.tick_params(axis="x", color=_FAINT, labelcolor=_INK, labelbottom=lowest, length=3)
     axes.tick_params(axis="y", length=0, labelcolor=_INK, labelleft=labelled)
     axes.margins(x=0.01)
+
+
+def _cut(line: str, width: float) -> str:
+    """The beginning of a line that fits, at size 1, with dots for the rest."""
+    while len(line) > 4 and _inches(line) > width:
+        line = f"{line.removesuffix('...')[:-1].rstrip()}..."
+    return line
+
+
+def _inches(text: str) -> float:
+    """The width of bold letters of size 1."""
+    return sum(map(_advance, text)) / 72
+
+
+@lru_cache(maxsize=4096)
+def _advance(letter: str) -> float:
+    """How far a bold letter of size 1 moves the pen, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    bold = FontProperties(family="DejaVu Sans", weight="bold", size=100)
+    width, _, _ = text_to_path.get_text_width_height_descent(letter, bold, ismath=False)
+    return float(width) / 100
+
+
+def _fitted(label: str, width: float) -> tuple[str, float]:
+    """A label and its size, so that it is no wider than its panel, in inches; two lines at most."""
+    wide = _inches(label)
+    if wide * _LEAST_LABEL <= width:
+        return label, min(_LABEL, width / wide if wide else _LABEL)
+    words, lines = label.split(" "), [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".strip()
+        if not lines[-1] or _inches(longer) * _SMALL_LABEL <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    if len(lines) > 2:
+        lines = [lines[0], f"{' '.join(lines[1:])} ..."]
+    return "\n".join(_cut(line, width / _SMALL_LABEL) for line in lines), _SMALL_LABEL
 
 
 def _scale(figure: Figure, panels: Sequence[Panel], times: Sequence[Sequence[Any]]) -> str:

@@ -68,6 +68,18 @@ def test_wrong_errors_are_wrong_uses(shop, errors, hint):
     assert hint in plan(shop, *words, code=2)
 
 
+@pytest.mark.parametrize("privacy", ["epsilon: 1.0, delta: 1.0e-9", "epsilon: 1", "mu: 1"])
+@pytest.mark.parametrize(("error", "warned"), [("0.5", True), ("40", False)])
+def test_a_budget_that_hides_little_is_warned_of(shop, privacy, error, warned):
+    text = (shop / "visits.yaml").read_text().replace("1d]", "1d], level: 0.9999")
+    (shop / "visits.yaml").write_text(text.replace("epsilon: 1.0, delta: 1.0e-9", privacy))
+    words = ("plan", "visits.yaml", "--for-error", f"running={error}", "--json")
+    code, out, err = tidegauge(*words, cwd=shop)
+    assert 0 == code, err
+    assert warned is (json.loads(out)["epsilon"] > 10)
+    assert warned is ("Warning: this error takes epsilon" in err)
+
+
 def test_an_error_out_of_reach_is_a_wrong_config(shop):
     text = (shop / "visits.yaml").read_text()
     (shop / "visits.yaml").write_text(text.replace("epsilon: 1.0, delta: 1.0e-9", "mu: 1"))

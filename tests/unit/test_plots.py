@@ -1,6 +1,7 @@
 """Pictures: what they contain, read back from the saved file."""
 
 import builtins
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
@@ -109,6 +110,48 @@ def test_panels_stay_inside_the_picture_and_apart(tmp_path, cells, columns, shar
             inside_x = min(box.x1, other.x1) - max(box.x0, other.x0)
             inside_y = min(box.y1, other.y1) - max(box.y0, other.y0)
             assert min(inside_x, inside_y) <= 1, "two texts or panels overlap"
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "UA, count since the start",
+        "UA, number of different values of tailnum in 7 days",
+        "a value without any end at all, " * 5,
+        "x" * 200,
+    ],
+)
+@pytest.mark.parametrize("columns", [2, 3])
+def test_a_label_is_no_wider_than_its_panel_and_keeps_clear_of_the_others(
+    tmp_path, monkeypatch, label, columns
+):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
+    panels = [replace(panel, label=label) for panel in panels_of("abcdef", 50)]
+    path = tmp_path / "x.png"
+    releases_figure(hours(50), panels, path=path, columns=columns, share_y=False, **WORDS)
+    (figure,) = figures
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for axes in figure.axes:
+        title, panel = axes._left_title.get_window_extent(renderer), axes.bbox
+        assert panel.x0 - 1 <= title.x0 < title.x1 <= panel.x1 + 0.02 * panel.width
+        for other in figure.axes:
+            assert not (title.overlaps(other.bbox) and other is not axes)
+
+
+def test_readings_that_leave_something_out_are_dots(tmp_path):
+    (one,) = panels_of("a", 50)
+    for joined, bands in ((True, 1), (False, 0)):
+        path = tmp_path / f"{joined}.svg"
+        releases_figure(hours(50), [replace(one, joined=joined)], path=path, **WORDS)
+        elements, words = drawn(path)
+        ids = [element.get("id", "") for element in elements]
+        assert bands == sum(name.startswith("FillBetween") for name in ids)
+        told = any("Dots: what lies between two of them is in neither." in word for word in words)
+        assert told is not joined
 
 
 def test_a_png_is_twice_800_pixels_wide(tmp_path):

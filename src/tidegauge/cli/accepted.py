@@ -36,7 +36,7 @@ def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings, tuple[Pr
         InvalidParameter: It is not the approved plan, or no plan is approved.
         BudgetExceeded: The plan file's gauges exceed its guarantee.
     """
-    from tidegauge.planning.config import config_of, settings_of
+    from tidegauge.planning.config import config_of
     from tidegauge.planning.planner import plan_of
 
     if path.suffix == ".json":
@@ -45,7 +45,7 @@ def accepted(path: Path, approved: str | None) -> tuple[Plan, Settings, tuple[Pr
             f"source and the store are. Run the config, with --approved {path}."
         )
     config = config_of(path)
-    plan, settings = plan_of(config), settings_of(config)
+    plan, settings = plan_of(config), config.settings
     stored = _stored(settings.path(settings.store))
     if stored is not None and stored.declaration == plan.declaration:
         plan = stored.reading(plan)

@@ -16,6 +16,7 @@ from tidegauge.cli.planning import (
     solved,
     tell_budget,
     tell_candidates,
+    warn_of_budget,
 )
 from tidegauge.cli.terminal import Column, Terminal
 from tidegauge.cli.views import refuse_overwriting, with_force
@@ -87,6 +88,7 @@ def plan(
     more: dict[str, Any] = {}
     if errors:
         made, settings, more = _solved(config, errors)
+        warn_of_budget(terminal, made)
     elif config.suffix == ".json":
         made = plan_of_file(config)
     else:
@@ -202,11 +204,11 @@ def _refuse_what_is_worked_with(
     from tidegauge.planning.places import place_of
 
     place = place_of(output)
-    taken = place.same(place_of(config))
+    worked_with = place.same(place_of(config))
     if settings is not None:
         public = place.inside(settings.path(settings.public))
-        taken = taken or public or bool(settings.check(output))
-    if taken:
+        worked_with = worked_with or public or bool(settings.check(output))
+    if worked_with:
         raise click.UsageError(
             f"Expected {option} in a file of its own, got {output}, which the plan works with. It "
             "would be overwritten. Write it elsewhere."

@@ -15,12 +15,20 @@ from tidegauge.cli.words import significant
 from tidegauge.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from tidegauge.planning.config import Config
+    from tidegauge.planning.declared import Config
     from tidegauge.planning.plan import Plan
     from tidegauge.planning.target import Budget, Target
 
-__all__ = ["budget_data", "draw_noise", "solved", "tell_budget", "tell_candidates"]
+__all__ = [
+    "budget_data",
+    "draw_noise",
+    "solved",
+    "tell_budget",
+    "tell_candidates",
+    "warn_of_budget",
+]
 
+_MOST_EPSILON = 10  # beyond it a promise is hardly one
 _MOST_PANELS = 64
 _TIMES = (
     "Times the noise: of the worst view, with the noise of each taken relative to its lower bound. "
@@ -59,6 +67,19 @@ def budget_data(budget: Budget, targets: Sequence[Target], plan: Plan) -> dict[s
             for target, (width, step) in zip(targets, budget.widths, strict=True)
         ],
     }
+
+
+def warn_of_budget(terminal: Terminal, plan: Plan) -> None:
+    """Warn of a budget at which little is hidden; an error alone asks for any budget."""
+    from tidegauge.planning.words import epsilon_of
+
+    epsilon = float(epsilon_of(plan))
+    if epsilon > _MOST_EPSILON:
+        terminal.say(
+            f"Warning: this error takes epsilon {significant(epsilon)}, above {_MOST_EPSILON}. "
+            "Little is hidden then: at 10 a reader's odds may already change 22,026-fold. Ask for "
+            "a larger error, or a view of more steps."
+        )
 
 
 def tell_budget(terminal: Terminal, told: dict[str, Any]) -> None:

@@ -98,7 +98,9 @@ def plot(
         panel
         for colour, view in enumerate(opened)
         for part in ([view, view.total()] if view.view.gauge.totals else [view])
-        for panel in _panels(part, steps, colour, what[view.name] if len(opened) > 1 else "")
+        for panel in _panels(
+            part, steps, colour, what[view.name] if len(opened) > 1 else "", _joined(view, stride)
+        )
     ]
     if len(panels) > _MOST_PANELS:
         raise click.UsageError(
@@ -131,7 +133,23 @@ def _stride(opened: Sequence[PublishedView], clock: Clock) -> int:
     return lcm(fitting[0] if fitting else least, *(view.view.every for view in opened))
 
 
-def _panels(opened: PublishedView, steps: Int64, colour: int, label: str) -> list[Panel]:
+def _joined(opened: PublishedView, stride: int) -> bool:
+    """Whether every step is in one of the readings, so that a line between them means something."""
+    from tidegauge.strategies.decay import Difference, Step, Window
+
+    decay = opened.view.decay
+    match decay.view if isinstance(decay, Difference) else decay:
+        case Step():
+            return stride == 1
+        case Window(steps=steps):
+            return stride <= steps
+        case _:
+            return True
+
+
+def _panels(
+    opened: PublishedView, steps: Int64, colour: int, label: str, joined: bool
+) -> list[Panel]:
     """One panel a cell; a window that is not yet full leaves a gap."""
     import numpy as np
 
@@ -144,7 +162,8 @@ def _panels(opened: PublishedView, steps: Int64, colour: int, label: str) -> lis
     for number, cell in enumerate(opened.cells):
         name = ", ".join([*cell, label] if label else cell) or opened.name
         one = value[:, number]
-        panels.append(Panel(name, one, one - half, one + half, colour % len(OKABE_ITO)))
+        number_of_colour = colour % len(OKABE_ITO)
+        panels.append(Panel(name, one, one - half, one + half, number_of_colour, joined))
     return panels
 
 

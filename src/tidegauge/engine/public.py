@@ -14,7 +14,6 @@ from tidegauge.checks import integer, shown
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.publisher import block_name, measurement_sum
-from tidegauge.engine.redesign import designed_for
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
@@ -302,6 +301,8 @@ class PublishedView:
     def ratio_if_planned(self) -> float:
         """Return what the ratio would be, had the gauge been designed for this view alone."""
         decay = self.view.decay
+        from tidegauge.mechanisms.design import designed_for  # loads every strategy
+
         best = designed_for(self.view.gauge.mechanism, decay)
         return ratio_to_bound(best, decay, self.view.every)
 

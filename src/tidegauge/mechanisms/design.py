@@ -20,10 +20,11 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.mechanisms.tries import candidates
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
-from tidegauge.privacy.guarantee import ApproxDP, Guarantee, PureDP
+from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
+from tidegauge.strategies.decay import Decay
 
-__all__ = ["compare", "design", "plan"]
+__all__ = ["compare", "design", "designed_for", "plan"]
 
 _USELESS = 10  # times the least noise: nobody who was told another way would take it
 
@@ -70,6 +71,30 @@ def design(request: Request) -> GaugePlan:
     Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
     """
     return compare([request])[0].plan
+
+
+def designed_for(plan: GaugePlan, decay: Decay) -> GaugePlan:
+    """Return the mechanism that the same budget would have bought for one view alone.
+
+    Args:
+        plan: The gauge as it is.
+        decay: The view. No data is read and nothing is spent; 10 to 500 ms.
+    """
+    cost = plan.cost
+    share = GaussianDP(cost.mu) if isinstance(cost, GaussianCost) else PureDP(cost.epsilon)
+    request = Request(
+        views=((decay.name, decay),),
+        cells=plan.cells,
+        scalar=plan.scalar,
+        guarantee=share,
+        neighbors=plan.neighbors,
+        max_per_step=plan.max_per_step,
+        horizon=plan.horizon,
+        end=plan.end,
+        level=plan.level,
+        band=plan.band,
+    )
+    return design(request)
 
 
 def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:

@@ -14,24 +14,18 @@ from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.planning import durations, fields, form
 from tidegauge.planning.agreement import Agreement
 from tidegauge.planning.complaints import note, value_at
-from tidegauge.planning.declared import Config, GaugeConfig
+from tidegauge.planning.declared import Config
 from tidegauge.planning.document import Document, Scalar, document_of
 from tidegauge.planning.known_values import distinct
-from tidegauge.planning.problems import ConfigError, Problem
-from tidegauge.planning.settings import Settings
+from tidegauge.planning.problems import ConfigError
 
-__all__ = ["Config", "ConfigError", "GaugeConfig", "Problem", "config_of", "settings_of"]
+__all__ = ["config_of"]
 
 _PLACEHOLDERS: dict[str, Any] = {
     "sources": [Scalar("-", False)],
     "step": Scalar("1us", False),
     "privacy": {"unit": Scalar("event", False), "mu": Scalar("1", False)},
 }
-
-
-def settings_of(config: Config) -> Settings:
-    """Return what cannot affect a release's distribution: paths and sinks."""
-    return config.settings
 
 
 def config_of(path: str | Path) -> Config:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from unit.planning.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.planning.config import config_of, settings_of
+from tidegauge.planning.config import config_of
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.durations import UNITS, microseconds, microseconds_of, steps_in, written
 from tidegauge.planning.fields import RESERVED, amount
@@ -65,7 +65,7 @@ def test_the_config_of_the_design_is_read(read):
     )
     assert [view.decay for view in gauge.anticipate] == [Window(720)]
     assert gauge.max_per_step == 1 << 20
-    assert settings_of(config) == Settings(
+    assert config.settings == Settings(
         base=".",
         sources=("flights.parquet",),
         store="flights.tidegauge",
@@ -89,8 +89,8 @@ def test_the_smallest_config_is_read(read):
     assert [view.name for view in gauge.views] == ["step", "running"]
     assert config.clock.end is None
     assert config.horizon is None
-    assert settings_of(config).store == "c.tidegauge"
-    assert settings_of(config).public == "public/"
+    assert config.settings.store == "c.tidegauge"
+    assert config.settings.public == "public/"
 
 
 def test_sums_ids_crossed_columns_and_named_views_are_read(read):

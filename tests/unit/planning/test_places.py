@@ -6,8 +6,9 @@ import os
 import pytest
 from unit.planning.configs import SMALL
 
-from tidegauge.planning.config import ConfigError, config_of
+from tidegauge.planning.config import config_of
 from tidegauge.planning.places import place_of
+from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.settings import Settings, Sink
 
 RIGHT = {

@@ -27,7 +27,7 @@ from tidegauge.strategies.blt.blt import Blt
 from tidegauge.strategies.blt.buffers import UNIT, checked_buffers
 from tidegauge.strategies.blt.comb import LONGEST_LAG, Comb
 from tidegauge.strategies.blt.comb_patterns import comb_pattern_gain_squared
-from tidegauge.strategies.blt.growth import Target, demands_of, grow, memory, written_out
+from tidegauge.strategies.blt.growth import FitTarget, demands_of, grow, memory, written_out
 from tidegauge.strategies.blt.patterns import pattern_gain_squared
 from tidegauge.strategies.blt.search import Solution, interlaced, residues
 from tidegauge.strategies.blt.shipped import SHIPPED, SPREAD_OF_HORIZONS
@@ -129,7 +129,7 @@ def fit(
     if horizon is None and shipped and importance is None:
         gaps, weights = shipped
     else:
-        merged: dict[Target, float] = {}
+        merged: dict[FitTarget, float] = {}
         for group, share in zip(targets, shares, strict=True):
             for target in group:
                 merged[target] = max(share, merged.get(target, 0.0))
@@ -142,7 +142,7 @@ def fit(
     return Fit(gaps, weights, asked, tuple(r for r, _ in judged), tuple(b for _, b in judged), comb)
 
 
-def _shortest_window(targets: Collection[Target], longest: int) -> int:
+def _shortest_window(targets: Collection[FitTarget], longest: int) -> int:
     """Return the lag of a comb worth trying; 0: none.
 
     Written-out weights have to end within the lag. A comb at a single step gains nothing, nor
@@ -184,17 +184,17 @@ def _checked_importance(importance: Sequence[float] | None, views: int) -> list[
     return [float(exact(f"importance[{v}]", i, above=0, why=why)) for v, i in enumerate(importance)]
 
 
-def _targets(view: Decay, horizon: int | None) -> tuple[Target, ...]:
+def _targets(view: Decay, horizon: int | None) -> tuple[FitTarget, ...]:
     if isinstance(view, Running) and horizon is None:
-        return tuple(Target(view, t, lower_bound(view, t)) for t in SPREAD_OF_HORIZONS)
-    return (Target(view, worst_step(view, horizon), lower_bound(view, horizon)),)
+        return tuple(FitTarget(view, t, lower_bound(view, t)) for t in SPREAD_OF_HORIZONS)
+    return (FitTarget(view, worst_step(view, horizon), lower_bound(view, horizon)),)
 
 
 def _judge(
     gaps: tuple[int, ...],
     weights: tuple[int, ...],
     comb: Teeth | None,
-    targets: Sequence[Target],
+    targets: Sequence[FitTarget],
 ) -> tuple[float, float]:
     """Return the worst ratio over the targets of one view, and the bound there (ties: the last)."""
     if comb is None:

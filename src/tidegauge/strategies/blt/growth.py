@@ -23,7 +23,7 @@ from tidegauge.strategies.decay import (
     Window,
 )
 
-__all__ = ["Target", "demands_of", "grow", "memory", "written_out"]
+__all__ = ["FitTarget", "demands_of", "grow", "memory", "written_out"]
 
 Float64 = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ _STEEPNESS = 32  # beta is a number of 32nds
 
 @final
 @dataclass(frozen=True)
-class Target:
+class FitTarget:
     """A view read at one step; None: in the limit."""
 
     decay: Decay
@@ -101,13 +101,13 @@ def _combed(demands: Demands, memory: float, lag: int, alone: list[Solution]) ->
     return Solution(rounded.logits, rounded.worst, beta)
 
 
-def memory(target: Target) -> float:
+def memory(target: FitTarget) -> float:
     """Return how many steps a target remembers."""
     if target.step is not None:
         return float(target.step)
     decay = target.decay
     if isinstance(decay, Difference):
-        return decay.lag + memory(Target(decay.view, None, 1.0))
+        return decay.lag + memory(FitTarget(decay.view, None, 1.0))
     match decay:
         case Window(steps=steps):
             return float(steps)
@@ -121,7 +121,7 @@ def memory(target: Target) -> float:
             return 1.0
 
 
-def written_out(target: Target) -> int:
+def written_out(target: FitTarget) -> int:
     """Return the length of a decay that the search takes as a list of weights; 0: it does not."""
     match target.decay:
         case Difference():
@@ -133,7 +133,7 @@ def written_out(target: Target) -> int:
             return 0
 
 
-def demands_of(targets: list[Target], shares: list[float]) -> Demands:
+def demands_of(targets: list[FitTarget], shares: list[float]) -> Demands:
     """Sort the targets by the form of their decay.
 
     A target read at a horizon within its memory is a running sum to the search: exactly so for

@@ -257,7 +257,7 @@ def test_a_lock_holds_a_copy_off(place, monkeypatch):
 
 def test_a_release_that_is_trusted_unread_would_be_caught(place, monkeypatch):
     def trusted(path, *_):
-        path.stat()
+        os.stat(path)
         return True
 
     monkeypatch.setattr(publisher, "has_origin", trusted)

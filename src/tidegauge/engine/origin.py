@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 __all__ = ["has_origin", "origin"]
 
@@ -21,16 +20,16 @@ def origin(place: str, measurement: str) -> dict[str, str]:
     return {"file": place, "sha256": measurement}
 
 
-def has_origin(path: Path, place: str, measurement: str) -> bool:
+def has_origin(path: str, place: str, measurement: str) -> bool:
     """Return whether a Parquet file says that it belongs at a place and is of a measurement.
 
-    Its end alone is read, where the metadata stand as they are: some 10 microseconds a file.
+    Its end alone is read, where the metadata stand as they are: some 20 microseconds a file.
 
     Raises:
         FileNotFoundError: There is no file.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:  # no Path: thousands of files
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _END))
             end = file.read(_END)

@@ -94,6 +94,7 @@ class Publisher:
         }
         self._views = {gauge.name: published_views(plan.clock, gauge) for gauge in plan.gauges}
         self._readings = {gauge.name: self._reading(gauge.name) for gauge in plan.gauges}
+        self._places = {name: self._places_of(name) for name in self._readings}
         self._makers = ThreadPoolExecutor(_MAKERS)
         self._waiting: deque[tuple[Path, Future[Made]]] = deque()
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
@@ -299,6 +300,11 @@ class Publisher:
     def _place(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
 
+    def _places_of(self, gauge: str) -> list[tuple[str, int]]:
+        """Each folder of a gauge's files, inside the public one, and how many steps apart."""
+        releases = [(self._place(self._releases(view)), view.every) for view in self._parts(gauge)]
+        return [(self._place(self._measurements(gauge)), 1), *releases]
+
     def _there(self, first: int, steps: int, blocks: Mapping[str, Block]) -> set[Path]:
         """The files of a block that are there; refuse one of another measurement.
 
@@ -308,13 +314,14 @@ class Publisher:
         found = set()
         for name, block in blocks.items():
             measurement = measurement_sum(block.measured)
-            parts = [view for view in self._parts(name) if len(view.steps(first, steps))]
-            for place in (self._measurements(name), *map(self._releases, parts)):
-                path = place / block_name(first)
+            for place, every in self._places[name]:
+                if (first + steps) // every == first // every:
+                    continue  # no step of the block is published there
+                file = f"{place}/{block_name(first)}"
                 with suppress(FileNotFoundError):
-                    if not has_origin(path, self._place(path), measurement):
-                        raise _other_numbers(path)
-                    found.add(path)
+                    if not has_origin(f"{self.path}/{file}", file, measurement):
+                        raise _other_numbers(self.path / file)
+                    found.add(self.path / file)
         return found
 
     def _measurement_file(self, gauge: str, block: Block) -> File:

@@ -143,8 +143,16 @@ def run(
         check_types(plan, source.types(plan.columns))
         if not accept_second_release:
             mark_file.refuse_lost()
+    sinks = Sinks(settings)
+    publisher = Publisher(
+        settings.path(settings.public),
+        plan,
+        version=version("tidegauge"),
+        emit=sinks.emit,
+    )
     with (
         Interruptions() as interruptions,
+        publisher,
         Store(
             place,
             fingerprint=plan.fingerprint,
@@ -153,13 +161,6 @@ def run(
         ) as store,
     ):
         mark_file.sweep()
-        sinks = Sinks(settings)
-        publisher = Publisher(
-            settings.path(settings.public),
-            plan,
-            version=version("tidegauge"),
-            emit=sinks.emit,
-        )
         mark = _opened(plan, store, mark_file, publisher, accept_second_release)
         publisher.prepare(mark.spends)
         published = publisher.resume(store)

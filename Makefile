@@ -9,7 +9,7 @@ help:            ## list the targets
 setup: .venv/installed  ## make .venv with the package and everything it needs
 
 .venv/installed: pyproject.toml constraints.txt
-	@echo "Setting up .venv: a minute or two, 1.3 GB"
+	@echo "Setting up .venv: one to four minutes, 1.3 GB"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@

@@ -47,6 +47,11 @@ def test_every_page_is_reached_from_the_readme():
     assert set(PAGES) == reached
 
 
+def test_the_readme_leads_to_every_proof_page():
+    named = set(re.findall(r"docs/proofs/(\w+\.md)", (ROOT / "README.md").read_text()))
+    assert named == {page.name for page in ROOT.glob("docs/proofs/*.md")}
+
+
 TESTS = "\n".join(file.read_text() for file in ROOT.glob("tests/**/*.py"))
 
 

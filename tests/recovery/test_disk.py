@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 
 import pytest
 import stand
@@ -69,6 +70,17 @@ def test_a_release_that_does_not_fit_is_published_by_the_next_run(place, monkeyp
         with pytest.raises(WriteFailed):
             place.run(PLAN, ROWS)
     check_resumes(place, {})
+
+
+def test_no_thread_outlives_a_run_whether_it_ends_or_fails(place, monkeypatch):
+    before = set(threading.enumerate())
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "put_new", full_for_releases)
+        with pytest.raises(WriteFailed):
+            place.run(PLAN, ROWS)
+    assert before == set(threading.enumerate())
+    place.run(PLAN, ROWS)
+    assert before == set(threading.enumerate())
 
 
 def test_a_store_that_does_not_fit_is_not_half_written(place, monkeypatch):

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["grains"]
 
 Int64 = NDArray[np.int64]
-Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?$"

@@ -66,6 +66,8 @@ def measurement_sum(measured: Int64) -> str:
 class Publisher:
     """Publishes committed blocks in order; it never sees the source, nor any private state.
 
+    Its threads end with the ``with`` block that holds it.
+
     Args:
         path: The public folder; made if there is none.
         plan: What is published.
@@ -98,6 +100,13 @@ class Publisher:
         self._makers = ThreadPoolExecutor(_MAKERS)
         self._waiting: deque[tuple[Path, Future[Made]]] = deque()
         self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
+
+    def __enter__(self) -> Publisher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the threads; files that nobody asked for yet are not made."""
+        self._makers.shutdown(cancel_futures=True)
 
     def prepare(self, spends: Sequence[Spend]) -> None:
         """Write everything but measurements and releases; put an earlier release aside.

@@ -154,6 +154,7 @@ def run(
     publisher.refuse_other_views()  # before the store takes the plan
     with (
         Interruptions() as interruptions,
+        publisher,
         Store(
             place,
             fingerprint=plan.fingerprint,

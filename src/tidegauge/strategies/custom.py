@@ -7,15 +7,13 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies.weights import fixed, lags, padded, plain
+from tidegauge.strategies.weights import Float64, fixed, lags, padded, plain
 
 __all__ = ["Custom"]
 
-Float64 = NDArray[np.float64]
 
 _MOST_TAPS = 1 << 16
 _TAP_RANGE = 1e100

@@ -20,13 +20,12 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.custom import Custom
 from tidegauge.strategies.polynomial import Polynomial
-from tidegauge.strategies.weights import LONGEST_REACH, fixed, lags, padded, plain, short
+from tidegauge.strategies.weights import LONGEST_REACH, Float64, fixed, lags, padded, plain, short
 
 __all__ = [
     "Custom",
@@ -43,7 +42,6 @@ __all__ = [
     "full_after",
 ]
 
-Float64 = NDArray[np.float64]
 
 _LEAST_GAP = Fraction(1, LONGEST_REACH)
 _LONGEST_LAG = 1 << 20  # where the weights of a difference are written out

@@ -16,15 +16,13 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.strategies.weights import LONGEST_REACH, fixed, lags, short
+from tidegauge.strategies.weights import LONGEST_REACH, Float64, fixed, lags, short
 
 __all__ = ["Polynomial", "exponential_sum"]
 
-Float64 = NDArray[np.float64]
 
 _LARGEST_ERROR = 0.005
 _PER_OCTAVE = 24  # sampled ages; the error oscillates about twice between two nodes

@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import integer
-from tidegauge.errors import StreamEnded
+from tidegauge.errors import StreamEnded, UnsupportedCombination
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.decay import Decay, Step
+from tidegauge.strategies.weights import Float64
 
 __all__ = [
     "COORDINATES_PER_STEP",
@@ -37,12 +38,12 @@ __all__ = [
     "State",
     "Strategy",
     "UInt64",
+    "refuse_l1",
     "step_coordinates",
 ]
 
 Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
-Float64 = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 COORDINATES_PER_STEP = 64
@@ -80,6 +81,19 @@ class Norm(Enum):
 
     L1 = "L1"  # discrete Laplace noise, pure epsilon-DP
     L2 = "L2"  # rounded Gaussian noise, Gaussian DP
+
+
+def refuse_l1(norm: Norm) -> None:
+    """Refuse to bound how far a filter moves in L1.
+
+    Raises:
+        UnsupportedCombination: The norm is L1.
+    """
+    if norm is not Norm.L2:
+        raise UnsupportedCombination(
+            "Expected the L2 norm, got L1. A filter with long memory has a large L1 norm. "
+            "Use Gaussian noise, or blocks or the identity under pure epsilon."
+        )
 
 
 class Strategy(ABC):

@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.strategies.weights import Float64
+
 __all__ = [
     "exponential",
     "geometric",
@@ -25,7 +27,6 @@ __all__ = [
     "window_change",
 ]
 
-Float64 = NDArray[np.float64]
 
 _EXACT_MODES = 4096
 _SERIES = 4096

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tidegauge.checks import integer
 
-__all__ = ["LONGEST_REACH", "fixed", "lags", "padded", "plain", "short"]
+__all__ = ["LONGEST_REACH", "Float64", "fixed", "lags", "padded", "plain", "short"]
 
 Float64 = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from tidegauge.checks import integer
-from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
+from tidegauge.errors import InvalidParameter, StreamEnded
 from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import filters, study
@@ -29,6 +29,7 @@ from tidegauge.strategies.strategy import (
     State,
     Strategy,
     UInt64,
+    refuse_l1,
     step_coordinates,
 )
 
@@ -144,11 +145,7 @@ class Blt(Strategy):
             >>> round(float(blt.sensitivity(Norm.L2, one)) / 2**40, 6)  # grains; sqrt(13/12)
             1.040833
         """
-        if norm not in self.norms:
-            raise UnsupportedCombination(
-                "Expected the L2 norm, got L1. A filter with long memory has a large L1 norm. "
-                "Use Gaussian noise, or blocks or the identity under pure epsilon."
-            )
+        refuse_l1(norm)
         unit = neighbors.unit
         pattern = pattern_gain_squared(
             self.gaps, self.weights, unit.max_events, unit.min_separation

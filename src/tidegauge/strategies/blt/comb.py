@@ -27,6 +27,7 @@ from tidegauge.strategies.strategy import (
     Norm,
     State,
     Strategy,
+    refuse_l1,
     step_coordinates,
 )
 
@@ -165,11 +166,7 @@ class Comb(Strategy):
             >>> round(float(comb.sensitivity(Norm.L2, one)) / 2**40, 6)  # grains; sqrt(17/4)
             2.061553
         """
-        if norm not in self.norms:
-            raise UnsupportedCombination(
-                "Expected the L2 norm, got L1. A filter with long memory has a large L1 norm. "
-                "Use Gaussian noise, or blocks or the identity under pure epsilon."
-            )
+        refuse_l1(norm)
         if neighbors.distinct is not None:
             raise UnsupportedCombination(
                 "Expected a stream of sums, got a count of different values. Behind a comb two "

@@ -18,7 +18,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.strategies.blt.search import Array, Demands, Float64, Norms, interlaced, pairs
+from tidegauge.strategies.blt.search import Array, Demands, Norms, interlaced, pairs
+from tidegauge.strategies.weights import Float64
 
 __all__ = ["CombDemands"]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.strategies.blt.comb_search import CombDemands
 from tidegauge.strategies.blt.search import Demands, Solution, geometric_start, solve
@@ -22,10 +21,10 @@ from tidegauge.strategies.decay import (
     Step,
     Window,
 )
+from tidegauge.strategies.weights import Float64
 
 __all__ = ["FitTarget", "demands_of", "grow", "memory", "written_out"]
 
-Float64 = NDArray[np.float64]
 
 _WORTH = math.log(1.005)  # what one more buffer, or a comb, has to gain
 _MOST_BUFFERS = 7  # of 8; the eighth would pay only beyond 2^30 steps

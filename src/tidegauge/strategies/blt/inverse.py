@@ -9,13 +9,12 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.strategies.blt.buffers import UNIT
+from tidegauge.strategies.weights import Float64
 
 __all__ = ["Inverse", "zeros"]
 
-Float64 = NDArray[np.float64]
 
 _FINE = 1 << 64  # zeros are found in units of 2^-128
 

@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 
 from tidegauge.checks import integer
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import InvalidParameter
 from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import filters
@@ -38,6 +38,7 @@ from tidegauge.strategies.strategy import (
     Norm,
     State,
     Strategy,
+    refuse_l1,
     step_coordinates,
 )
 
@@ -176,11 +177,7 @@ class NormalisedBlt(Strategy):
         Raises:
             UnsupportedCombination: The norm is L1.
         """
-        if norm not in self.norms:
-            raise UnsupportedCombination(
-                "Expected the L2 norm, got L1. A filter with long memory has a large L1 norm. "
-                "Use Gaussian noise, or blocks or the identity under pure epsilon."
-            )
+        refuse_l1(norm)
         events = neighbors.unit.max_events
         column = self.largest_column_squared
         moved = sqrt_up(neighbors.event_l2_squared * events**2 * column)

@@ -16,14 +16,12 @@ Other views have no such short state; their rows are computed one by one, by con
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.strategies.blt.inverse import Inverse
 from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.weights import Float64
 
 __all__ = ["noise_row", "running_gains"]
-
-Float64 = NDArray[np.float64]
 
 
 def running_gains(

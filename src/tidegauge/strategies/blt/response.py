@@ -25,14 +25,13 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.strategies.blt.inverse import Inverse
 from tidegauge.strategies.decay import Custom, Decay, Difference, Step, Window
+from tidegauge.strategies.weights import Float64
 
 __all__ = ["Products", "Response", "combed", "responses"]
 
-Float64 = NDArray[np.float64]
 
 _NO_GAP = 2.0**-100  # stands for the gap 0 of a running sum: exact in every sum below
 _ASIDE = 3e-3  # least relative distance between the gaps of a pole and a zero

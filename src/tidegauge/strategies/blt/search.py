@@ -19,6 +19,8 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.strategies.weights import Float64
+
 __all__ = [
     "Demanding",
     "Demands",
@@ -32,7 +34,6 @@ __all__ = [
     "solve",
 ]
 
-Float64 = NDArray[np.float64]
 Array = NDArray[Any]  # float64, or complex128 where a derivative rides along
 
 _LOWEST, _HIGHEST = -48.0, 8.0  # box of the logits

@@ -20,10 +20,10 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.blt.inverse import Inverse
 from tidegauge.strategies.blt.response import Products, combed, responses
 from tidegauge.strategies.decay import Decay, Running
+from tidegauge.strategies.weights import Float64
 
 __all__ = ["covariance_gain", "covariance_limit", "variance_gain", "variance_limit"]
 
-Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 Teeth = tuple[Fraction, int]
 

@@ -11,15 +11,14 @@ whose inverse is stable, and :math:`B = f / C` has the same size.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegauge.checks import integer
 from tidegauge.strategies.decay import Custom, Decay
 from tidegauge.strategies.dense.toeplitz import LONGEST, DenseToeplitz
+from tidegauge.strategies.weights import Float64
 
 __all__ = ["square_root", "square_root_strategy"]
 
-Float64 = NDArray[np.float64]
 
 _GRID = 1 << 19
 _SHORT = "Each step costs as much as all before it. Use a buffered strategy for a longer stream."

@@ -13,7 +13,7 @@ import numpy as np
 
 from tidegauge.checks import integer, shown
 from tidegauge.compiled import lazy_module
-from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded, UnsupportedCombination
+from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded
 from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies import filters
@@ -24,6 +24,7 @@ from tidegauge.strategies.strategy import (
     Norm,
     State,
     Strategy,
+    refuse_l1,
     step_coordinates,
 )
 
@@ -138,11 +139,7 @@ class DenseToeplitz(Strategy):
             >>> DenseToeplitz((4, 3), 2).sensitivity(Norm.L2, one)
             Fraction(5, 1)
         """
-        if norm not in self.norms:
-            raise UnsupportedCombination(
-                "Expected the L2 norm, got L1. A filter with long memory has a large L1 norm. "
-                "Use Gaussian noise, or blocks or the identity under pure epsilon."
-            )
+        refuse_l1(norm)
         unit = neighbors.unit
         pattern = _pattern_squared(self.coefficients, unit.max_events, unit.min_separation)
         return sqrt_up(Fraction(neighbors.event_l2_squared * pattern))

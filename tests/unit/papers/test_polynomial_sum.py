@@ -1,5 +1,6 @@
 """PolynomialSum: what the paper claims, what its printed form does instead, and the correction."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from tidegauge.privacy.guarantee import PureDP, ZCDP
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.decay import Polynomial
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.stepped import PolynomialSum as Windows
 from tidegauge.strategies.stepped import polynomial_sum, stepped_windows
 from tidegauge.strategies.strategy import Float64, Norm
 from tidegauge.testing import seeded_system
@@ -87,6 +89,36 @@ def test_sensitivity_of_the_windows_with_equal_noise(
         charged += (1 - beta) ** power * (end - begin).bit_length()  # floor(log2 W) + 1 levels
         begin = end
     assert expected == round(charged, 3)
+
+
+@pytest.mark.parametrize(
+    ("c", "beta", "expected", "printed"),
+    [
+        (1.5, 0.1, 2.355, 20.13),
+        (1.5, 0.25, 2.091, 8.427),
+        (1.5, 0.5, 1.835, 4.667),
+        (2, 0.1, 1.597, 17.6),
+        (2, 0.25, 1.558, 7.32),
+        (2, 0.5, 1.479, 4.0),
+    ],
+)
+def test_the_charge_of_equal_noise_is_the_exact_one_without_roots(
+    c: float, beta: float, expected: float, printed: float
+) -> None:
+    """Dropping a root saves the window's weight, in windows of a power of two alone."""
+    found = stepped_windows(Fraction(str(c)), Fraction(str(beta)), 1 << 16)
+    powers, ends = zip(*found, strict=True)
+    factors = [(1 - beta) ** power for power in powers]
+    weights = tuple(max(1, round(factor * (1 << 20))) for factor in factors)
+    strategy = Windows(Fraction(str(beta)), powers, ends, weights)
+    charged = float(strategy.sensitivity(Norm.L1, ONE)) / (1 << 20)
+    lengths = np.diff((0, *ends)).tolist()
+    roots = [f for f, n in zip(factors, lengths, strict=True) if n > 1 and n.bit_count() == 1]
+    assert expected == round(charged + sum(roots), 3)
+    assert charged < expected
+    lambda_lg = -math.log2(1 - beta) / (c * beta**2) + 1 / beta  # what the paper charges
+    assert printed == round(lambda_lg, 2 if printed > 9 else 3)
+    assert lambda_lg > 2 * charged
 
 
 def _worst_std(c: float, beta: float, reach: int, *, printed: bool = False) -> float:

@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 
+from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.request import request_of
 from tidegauge.papers.bolot import (
     AllWindowSum,
     DecayedHistogram,
@@ -15,10 +19,6 @@ from tidegauge.papers.bolot import (
     RandomizedResponse,
     WindowSum,
 )
-from tidegauge.mechanisms.design import design
-from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.reading import Reading
-from tidegauge.mechanisms.request import request_of
 from tidegauge.papers.system import System
 from tidegauge.privacy.guarantee import GaussianDP
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Window

@@ -8,7 +8,7 @@ import pytest
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.papers.polynomial_sum import PolynomialSum
-from tidegauge.privacy.guarantee import PureDP, ZCDP
+from tidegauge.privacy.guarantee import ZCDP, PureDP
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.decay import Polynomial
 from tidegauge.strategies.identity import Identity

@@ -213,6 +213,11 @@ class Holder:
     part: Any
 
 
+@dataclass(unsafe_hash=True)
+class Loose:
+    part: Any
+
+
 class Kind(Enum):
     HUMAN = 1
 
@@ -223,7 +228,16 @@ class Named(NamedTuple):
 
 @pytest.mark.parametrize(
     "event",
-    [Plain(), (Plain(),), [Plain()], {"a": Plain()}, Holder(Plain()), np.array([{"a": 1}], object)],
+    [
+        Plain(),
+        (Plain(),),
+        [Plain()],
+        {"a": Plain()},
+        Holder(Plain()),
+        Loose(1),
+        np.ma.array([1]),
+        np.array([{"a": 1}], object),
+    ],
 )
 def test_objects_that_can_change_are_refused(event: Any) -> None:
     system = HolisticPredicateSum(lambda history: 1, 1, 1)
@@ -256,6 +270,9 @@ def test_kept_arrays_cannot_be_made_writable() -> None:
 
     HolisticPredicateSum(predicate, 1, 1).update(event)
     np.testing.assert_array_equal(event, kept[0], strict=True)
+    HolisticPredicateSum(predicate, 1, 1).update(np.zeros((0, 3)))
+    assert (0, 3) == kept[0].shape
+    HolisticPredicateSum(predicate, 1, 1).update(event)
     for base in (kept[0], kept[0].base):
         with pytest.raises((ValueError, AttributeError)):
             base.setflags(write=True)

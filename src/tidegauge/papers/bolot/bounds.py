@@ -38,7 +38,8 @@ def lower_bound(decay: Decay, epsilon: float | Fraction, gamma: float | Fraction
         delta, in units of a reading.
 
     Raises:
-        InvalidParameter: No decay; or a number is out of range, or so small that 2^22 steps do not decide.
+        InvalidParameter: No decay; or a number is out of range, or so small that 2^22 steps do
+            not decide.
 
     Examples:
         >>> lower_bound(Window(256), 1, 0.01), lower_bound(Running(), 0.1, 0.01)

@@ -322,9 +322,8 @@ def _frozen(event: Any) -> Any:
     """An event that nobody can change any more."""
     match event:
         case np.ndarray():
-            if not event.dtype.hasobject:
-                kept = np.frombuffer(event.tobytes(), event.dtype)  # bytes: for good read-only
-                return kept.reshape(event.shape)
+            if type(event) is np.ndarray and not event.dtype.hasobject:  # no mask, no matrix
+                return np.ndarray(event.shape, event.dtype, event.tobytes())  # never writable
         case Mapping():
             return MappingProxyType({key: _frozen(value) for key, value in event.items()})
         case list():
@@ -348,12 +347,14 @@ def _unchanging(event: Any) -> bool:
     """Whether an event is equal by value, which none that changes can be, or has no value."""
     if event is None or isinstance(event, Enum | FunctionType | BuiltinFunctionType | type):
         return True
-    if type(event).__hash__ in (None, object.__hash__):
+    if type(event).__hash__ is object.__hash__:
         return False
     try:
         hash(event)
     except Exception:  # a part that can change, or a foreign error that may show the event
         return False
-    return not is_dataclass(event) or all(
-        _frozen(part) is part for part in (getattr(event, f.name) for f in fields(event))
-    )
+    if not is_dataclass(event):
+        return True
+    frozen: bool = event.__dataclass_params__.frozen  # type: ignore[attr-defined]  # of dataclasses
+    parts = (getattr(event, field.name) for field in fields(event))
+    return frozen and all(_frozen(part) is part for part in parts)

@@ -347,7 +347,8 @@ def _unchanging(event: Any) -> bool:
     """Whether an event is equal by value, which none that changes can be, or has no value."""
     if event is None or isinstance(event, Enum | FunctionType | BuiltinFunctionType | type):
         return True
-    if type(event).__hash__ is object.__hash__:
+    hashed: Any = type(event).__hash__
+    if hashed is object.__hash__:
         return False
     try:
         hash(event)
@@ -355,6 +356,6 @@ def _unchanging(event: Any) -> bool:
         return False
     if not is_dataclass(event):
         return True
-    frozen: bool = event.__dataclass_params__.frozen  # type: ignore[attr-defined]  # of dataclasses
+    frozen: bool = getattr(type(event), "__dataclass_params__").frozen  # noqa: B009  # typed nowhere
     parts = (getattr(event, field.name) for field in fields(event))
     return frozen and all(_frozen(part) is part for part in parts)

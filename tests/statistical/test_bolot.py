@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
+from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.request import request_of
 from tidegauge.papers.bolot import (
     AllWindowSum,
     DecayedHistogram,
+    DistinctCount,
     ExponentialSum,
     HolisticPredicateSum,
     InputPerturbation,
@@ -15,8 +20,9 @@ from tidegauge.papers.bolot import (
     WindowSum,
 )
 from tidegauge.papers.system import System
+from tidegauge.privacy.guarantee import GaussianDP
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Window
-from tidegauge.testing import seeded_system
+from tidegauge.testing import seeded_meter, seeded_system
 
 pytestmark = pytest.mark.statistical
 
@@ -91,3 +97,40 @@ def test_predicates_have_the_predicted_noise(kind: str) -> None:
     system = seeded_system(4, predicate if kind == "individual" else holistic)
     released = system.update_many([0.0] * RUNS)
     np.testing.assert_allclose(released[1:].std(), system.noise_std(2), rtol=0.02)
+
+
+def _many_cells(single: GaugePlan, window: int | None) -> GaugePlan:
+    """The plan of a count of different values, in as many cells as runs."""
+    (name, decay) = single.views[0]
+    plan = design(
+        request_of(
+            views={name: decay},
+            unit="event",
+            guarantee=single.guarantee,
+            cells=RUNS,
+            neighboring_relation="add_or_remove_one",
+            max_change=1,
+            max_per_step=single.max_per_step,
+            distinct="ever" if window is None else window,
+            end=single.end,
+        )
+    )
+    assert type(single.strategy) is type(plan.strategy)
+    return plan
+
+
+@pytest.mark.parametrize("window", [None, 1, 5, 8])
+@pytest.mark.parametrize("promised", [{"epsilon": 1}, {"guarantee": GaussianDP(1)}])
+def test_counts_of_different_values_have_the_predicted_noise(window, promised) -> None:
+    system = DistinctCount(
+        **promised, window=window, end=STEPS[-1], neighboring_relation="add_or_remove_one"
+    )
+    plan = _many_cells(system.plan, window)
+    counts = np.repeat((np.arange(STEPS[-1]) % 4)[:, None], RUNS, axis=1)
+    exact = np.cumsum(counts, axis=0) if window is None else counts
+    rows = seeded_meter(11, plan).advance(counts)
+    released = Reading(plan, [system.decay]).decode(rows, len(counts))[0]
+    for step in STEPS:
+        error, std = released[step - 1] - exact[step - 1], system.noise_std(step)
+        np.testing.assert_allclose(error.std(), std, rtol=0.02)
+        assert abs(error.mean()) < 5 * std / RUNS**0.5

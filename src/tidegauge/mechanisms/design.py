@@ -198,7 +198,7 @@ def _refused_by_name(request: Request, candidate: Candidate) -> UnsupportedCombi
     """Why the one strategy that was asked for by name cannot be used."""
     where = f"Gauge {request.name}: " if request.name else ""
     assert request.strategy is not None
-    reason = candidate.verdict.removeprefix("refused: ")
+    reason = candidate.verdict.removeprefix("refused: ").removesuffix(".")
     return UnsupportedCombination(
         f"{where}Expected what {request.strategy.name} serves, got a gauge that it does not: "
         f"{reason}. Nothing else was asked for. Leave the strategy out."

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import final
 
 from tidegauge.papers.system import System, plan_of
+from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.strategies.named import by_name
 from tidegauge.strategies.stepped import polynomial_sum
 
@@ -29,7 +30,8 @@ class PolynomialSum(System):
     Args:
         c: The exponent, above 0.
         beta: How far below the decay weights may fall, strictly between 0 and 1.
-        epsilon: The budget.
+        epsilon: Pure epsilon-DP for one reading; this or ``guarantee``.
+        guarantee: Any guarantee that Laplace noise serves.
         reach: Ages from here on weigh nothing; at most 65536.
         cells: Independent streams side by side.
         as_printed: The paper's windows and noise of one scale, for comparison: private, but its
@@ -37,6 +39,7 @@ class PolynomialSum(System):
 
     Raises:
         InvalidParameter: A parameter is impossible.
+        UnsupportedCombination: The guarantee takes Gaussian noise.
 
     Cost: a few rows a step for each window, of which there are about
     c log(reach) / log(1 / (1 - beta)), and O(log reach) time for each; memory O(reach).
@@ -51,8 +54,9 @@ class PolynomialSum(System):
         self,
         c: float | Fraction,
         beta: float | Fraction,
-        epsilon: float | Fraction,
+        epsilon: float | Fraction | None = None,
         *,
+        guarantee: Guarantee | None = None,
         reach: int = 4096,
         cells: int = 1,
         as_printed: bool = False,
@@ -63,7 +67,7 @@ class PolynomialSum(System):
             plan_of(
                 strategy.decay,
                 epsilon=epsilon,
-                guarantee=None,
+                guarantee=guarantee,
                 cells=cells,
                 strategy=by_name(name, {"c": c, "beta": beta, "reach": reach}),
                 end=strategy.hard_end,

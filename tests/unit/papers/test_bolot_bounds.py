@@ -126,3 +126,11 @@ def test_impossible_numbers_are_refused(epsilon: float, gamma: float) -> None:
         lower_bound(Exponential(factor=0.5), 1e-9, 1e-9)
     with pytest.raises(InvalidParameter):
         std_bound(Running(), 1e-5)
+
+
+@pytest.mark.parametrize("decay", [3, None, "running", Window])
+def test_what_is_no_decay_is_refused(decay: Decay) -> None:
+    with pytest.raises(InvalidParameter, match="Expected a decay"):
+        lower_bound(decay, 1, 0.1)
+    with pytest.raises(InvalidParameter, match="Expected a decay"):
+        std_bound(decay, 1)

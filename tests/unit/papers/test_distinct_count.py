@@ -1,11 +1,18 @@
 """DistinctCount: what goes in, what comes out, what is refused; the state stays private."""
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
 
-from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded, UnsupportedCombination
+from tidegauge.errors import (
+    InvalidInput,
+    InvalidParameter,
+    LiveState,
+    StreamEnded,
+    UnsupportedCombination,
+)
 from tidegauge.mechanisms import meter as metering
 from tidegauge.papers.bolot import DistinctCount
 from tidegauge.privacy.guarantee import ZCDP, GaussianDP
@@ -136,3 +143,55 @@ def test_nothing_of_the_values_shows():
     system.update(["N-SECRET-42"])
     assert "SECRET" not in repr(system)
     assert "SECRET" not in system.plan.statement()
+
+
+@pytest.mark.parametrize("window", [None, 4])
+@pytest.mark.parametrize("place", ["before", "inside", "after the release"])
+def test_an_interruption_while_values_are_remembered_ends_the_system(monkeypatch, window, place):
+    """Going on would count a window that slid no further, or miss values for good."""
+    system = DistinctCount(guarantee=GaussianDP(1), window=window)
+    system.update(["a"])
+    take = type(system._seen).take
+
+    class Interrupting(list):
+        def __iter__(self):
+            yield next(super().__iter__())
+            raise KeyboardInterrupt
+
+    def interrupted(seen, block, *_):
+        if place == "inside":
+            take(seen, Interrupting(block))
+        raise KeyboardInterrupt
+
+    kind = type(system) if place == "after the release" else type(system._seen)
+    name = "_decoded" if place == "after the release" else "take"
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            system.update_many([["b"], ["c"], []])
+    for _ in range(2):
+        with pytest.raises(LiveState, match="interrupted"):
+            system.update(["d"])
+    assert 4 == system.step
+
+
+def test_a_second_thread_inside_a_block_is_refused(monkeypatch):
+    """Both would count from one state, and one event would count in both."""
+    system = DistinctCount(guarantee=GaussianDP(1), window=4)
+    count, refused = system._seen.counts, []
+
+    def slow_count(block):
+        def second():
+            with pytest.raises(LiveState, match="thread"):
+                system.update(["b"])
+            refused.append(True)
+
+        other = threading.Thread(target=second)
+        other.start()
+        other.join()
+        return count(block)
+
+    monkeypatch.setattr(system._seen, "counts", slow_count)
+    system.update(["a"])
+    assert [True] == refused
+    assert 1 == system.step

@@ -1,5 +1,6 @@
 """PolynomialSum: what the paper claims, what its printed form does instead, and the correction."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.papers.polynomial_sum import PolynomialSum
+from tidegauge.privacy.guarantee import ZCDP, PureDP
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.decay import Polynomial
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.stepped import PolynomialSum as Windows
 from tidegauge.strategies.stepped import polynomial_sum, stepped_windows
 from tidegauge.strategies.strategy import Float64, Norm
 from tidegauge.testing import seeded_system
@@ -86,6 +89,36 @@ def test_sensitivity_of_the_windows_with_equal_noise(
         charged += (1 - beta) ** power * (end - begin).bit_length()  # floor(log2 W) + 1 levels
         begin = end
     assert expected == round(charged, 3)
+
+
+@pytest.mark.parametrize(
+    ("c", "beta", "expected", "printed"),
+    [
+        (1.5, 0.1, 2.355, 20.13),
+        (1.5, 0.25, 2.091, 8.427),
+        (1.5, 0.5, 1.835, 4.667),
+        (2, 0.1, 1.597, 17.6),
+        (2, 0.25, 1.558, 7.32),
+        (2, 0.5, 1.479, 4.0),
+    ],
+)
+def test_the_charge_of_equal_noise_is_the_exact_one_without_roots(
+    c: float, beta: float, expected: float, printed: float
+) -> None:
+    """Dropping a root saves the window's weight, in windows of a power of two alone."""
+    found = stepped_windows(Fraction(str(c)), Fraction(str(beta)), 1 << 16)
+    powers, ends = zip(*found, strict=True)
+    factors = [(1 - beta) ** power for power in powers]
+    weights = tuple(max(1, round(factor * (1 << 20))) for factor in factors)
+    strategy = Windows(Fraction(str(beta)), powers, ends, weights)
+    charged = float(strategy.sensitivity(Norm.L1, ONE)) / (1 << 20)
+    lengths = np.diff((0, *ends)).tolist()
+    roots = [f for f, n in zip(factors, lengths, strict=True) if n > 1 and n.bit_count() == 1]
+    assert expected == round(charged + sum(roots), 3)
+    assert charged < expected
+    lambda_lg = -math.log2(1 - beta) / (c * beta**2) + 1 / beta  # what the paper charges
+    assert printed == round(lambda_lg, 2 if printed > 9 else 3)
+    assert lambda_lg > 2 * charged
 
 
 def _worst_std(c: float, beta: float, reach: int, *, printed: bool = False) -> float:
@@ -175,3 +208,43 @@ def test_too_many_windows_and_gaussian_noise_are_refused() -> None:
         polynomial_sum(50, 1e-9, 1 << 16)
     with pytest.raises(UnsupportedCombination, match=r"Norm\.L1"):
         polynomial_sum(1, 0.5, 8).sensitivity(Norm.L2, ONE)
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize("c", [1e-4, 1e-9])
+def test_a_decay_that_hardly_falls_has_two_windows(c: float, printed: bool) -> None:
+    """The first age with half the weight is beyond all floats."""
+    system = PolynomialSum(c, 0.25, 1, as_printed=printed)
+    assert [1, 1 if printed else 0.75] == pytest.approx(system.decay.weights(2))
+    assert 4096 == np.count_nonzero(system.decay.weights(5000))
+
+
+@pytest.mark.parametrize(
+    ("c", "beta", "named", "remedy"),
+    [
+        (99.9, 0.25, "c=99.9, beta=0.25 and reach=4096", (99.9, 0.9, 512)),
+        (1.5, 1e-9, "beta=1e-09", (1.5, 0.25, 4096)),
+        (99.9, 0.9, "c=99.9 and reach=4096", (80, 0.9, 4096)),
+    ],
+)
+def test_numbers_that_make_too_much_are_named_with_what_helps(
+    c: float, beta: float, named: str, remedy: tuple[float, float, int]
+) -> None:
+    with pytest.raises(InvalidParameter, match=named) as refused:
+        polynomial_sum(c, beta, REACH)
+    advice = str(refused.value).rpartition("Use ")[2]
+    assert ("larger beta" in advice) == (beta < remedy[1])
+    assert "smaller c" in advice
+    assert polynomial_sum(*remedy).decay.weights(remedy[2]).min() > 0
+
+
+def test_a_guarantee_serves_in_place_of_epsilon() -> None:
+    whole = PolynomialSum(1.5, 0.5, 1, reach=64)
+    other = PolynomialSum(1.5, 0.5, guarantee=PureDP(Fraction(1)), reach=64)
+    assert whole.plan.fingerprint == other.plan.fingerprint
+    with pytest.raises(UnsupportedCombination, match="PolynomialSum") as refused:
+        PolynomialSum(1.5, 0.5, guarantee=ZCDP(Fraction(1)), reach=64)
+    assert ".." not in str(refused.value)
+    for nothing_or_both in ({}, {"epsilon": 1, "guarantee": PureDP(Fraction(1))}):
+        with pytest.raises(InvalidParameter):
+            PolynomialSum(1.5, 0.5, reach=64, **nothing_or_both)  # type: ignore[arg-type]  # refused

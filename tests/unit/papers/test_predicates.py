@@ -1,7 +1,9 @@
+import datetime
 import itertools
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -197,6 +199,96 @@ def test_events_changed_by_the_caller_do_not_change_the_past() -> None:
     with pytest.raises(InvalidInput, match="do not change"):
         system.update(Changeable())
     assert len(events) + 1 == system.step
+
+
+class Plain:
+    """Hashable by identity, and can be changed."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+
+@dataclass(frozen=True)
+class Holder:
+    part: Any
+
+
+@dataclass(unsafe_hash=True)
+class Loose:
+    part: Any
+
+
+class Kind(Enum):
+    HUMAN = 1
+
+
+class Named(NamedTuple):
+    name: str
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Plain(),
+        (Plain(),),
+        [Plain()],
+        {"a": Plain()},
+        Holder(Plain()),
+        Loose(1),
+        np.ma.array([1]),
+        np.array([{"a": 1}], object),
+    ],
+)
+def test_objects_that_can_change_are_refused(event: Any) -> None:
+    system = HolisticPredicateSum(lambda history: 1, 1, 1)
+    with pytest.raises(InvalidInput, match="do not change"):
+        system.update(event)
+    assert 0 == system.step == len(system._events)
+
+
+def test_what_cannot_change_is_taken_as_it_is() -> None:
+    events = [None, Kind.HUMAN, first, Named("a"), Holder((1, "a")), frozenset({1}), Fraction(1, 2)]
+    events += [b"a", True, 1.5, np.float32(2), np.datetime64(3, "s"), datetime.date(2026, 1, 2)]
+    seen: list[Any] = []
+
+    def predicate(history: History) -> float:
+        seen[:] = history
+        return 0
+
+    HolisticPredicateSum(predicate, 1, 1).update_many(events)
+    assert events == seen
+    assert "a" == seen[3].name
+
+
+def test_kept_arrays_cannot_be_made_writable() -> None:
+    event = np.array([[1.0, 2.0], [3.0, 4.0]]).T
+    kept: list[Any] = []
+
+    def predicate(history: History) -> float:
+        kept[:] = history
+        return 0
+
+    HolisticPredicateSum(predicate, 1, 1).update(event)
+    np.testing.assert_array_equal(event, kept[0], strict=True)
+    HolisticPredicateSum(predicate, 1, 1).update(np.zeros((0, 3)))
+    assert (0, 3) == kept[0].shape
+    HolisticPredicateSum(predicate, 1, 1).update(event)
+    for base in (kept[0], kept[0].base):
+        with pytest.raises((ValueError, AttributeError)):
+            base.setflags(write=True)
+
+
+def test_samples_from_iterators_are_all_tried() -> None:
+    samples = list(itertools.product((0, 1), repeat=5))
+    whole = changed_values(majority, samples, (0, 1))
+    assert whole == changed_values(majority, iter(samples), iter((0, 1)))
+    assert 1 < whole
+
+
+@pytest.mark.parametrize(("samples", "events"), [([], [1]), ([[]], [1]), ([[1, 2]], [])])
+def test_samples_that_try_nothing_are_refused(samples: Any, events: Any) -> None:
+    with pytest.raises(InvalidInput, match="every k would pass"):
+        changed_values(first, samples, events)
 
 
 def test_a_history_reads_like_a_sequence() -> None:

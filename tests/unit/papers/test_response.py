@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
+from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, UnsupportedCombination
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.noise.intervals import exp_bracket
 from tidegauge.noise.randomness import AesWords
 from tidegauge.noise.resolver import Tape
 from tidegauge.noise.response import BitFlips
-from tidegauge.papers.bolot import RandomizedResponse
+from tidegauge.papers.bolot import RandomizedResponse, response
 from tidegauge.privacy.guarantee import ZCDP, PureDP
 from tidegauge.strategies.decay import Custom, Decay, Exponential, Running, Window
 from tidegauge.testing import seeded_system
@@ -153,3 +153,27 @@ def test_a_plan_of_responses_cannot_be_run_as_a_gauge() -> None:
         with pytest.raises(UnsupportedCombination, match="error_at"):
             system.plan.half_width(system.decay, [1])
         assert "randomised response" in system.plan.statement()
+
+
+@pytest.mark.parametrize("place", ["_decoded", "without_bias"])
+def test_an_interruption_before_the_bias_is_out_ends_the_system_or_leaves_no_bias(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    cells = 10_000
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    system = seeded_system(7, RandomizedResponse(1, cells=cells))
+    system.update_many(np.ones((3, cells)))
+    with monkeypatch.context() as patched:
+        patched.setattr(RandomizedResponse if place == "_decoded" else response, place, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            system.update_many(np.ones((50, cells)))
+    if place == "_decoded":
+        with pytest.raises(LiveState, match="interrupted"):
+            system.update(np.ones(cells))
+        assert 53 == system.step == system._meter.step  # nothing more is measured
+    else:
+        released = system.update(np.ones(cells))
+        assert abs(released.mean() - 54) < 5 * system.noise_std(54) / cells**0.5

@@ -10,6 +10,7 @@ from tidegauge.papers.system import GRAINS, System
 from tidegauge.papers.windows import AllWindowSum, WindowSum
 from tidegauge.privacy.guarantee import GaussianDP
 from tidegauge.strategies.decay import Window
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.named import by_name
 from tidegauge.strategies.strategy import Float64, Norm
 from tidegauge.strategies.trees import DECODINGS, all_window_sum, window_sum
@@ -75,6 +76,32 @@ def test_a_tree_beats_the_noisy_stream_from_2048_on() -> None:
     for window, better in ((16, False), (32, True)):
         tree = window_sum(window).max_error(Window(window), 4 * window, Norm.L2)
         assert better == (tree < window**0.5)
+
+
+@pytest.mark.parametrize(
+    ("window", "noisy_stream"), [(256, 22.627), (1024, 45.255), (2048, 64.0), (4096, 90.5)]
+)
+def test_worst_std_of_the_noisy_stream(window: int, noisy_stream: float) -> None:
+    digits = 3 if window < 4096 else 1
+    worst = Identity(0).max_error(Window(window), 4 * window, Norm.L1)
+    assert noisy_stream == round(worst, digits)
+
+
+def test_the_printed_tree_beats_the_noisy_stream_from_8192_on() -> None:
+    for window, better in ((4096, False), (8192, True)):
+        tree = window_sum(window, "paper").max_error(Window(window), 4 * window, Norm.L1)
+        plain = Identity(0).max_error(Window(window), 4 * window, Norm.L1)
+        assert better == (tree < plain)
+        if window == 4096:
+            assert (91.9, 90.5) == (round(tree, 1), round(plain, 1))
+
+
+@pytest.mark.parametrize(("window", "tree", "plain"), [(32, 5.477, 5.657), (16, 4.472, 4.0)])
+def test_worst_std_of_windows_under_gaussian_noise(window: int, tree: float, plain: float) -> None:
+    found = [
+        s.max_error(Window(window), 8 * window, Norm.L2) for s in (window_sum(window), Identity(0))
+    ]
+    assert [tree, plain] == [round(std, 3) for std in found]
 
 
 @pytest.mark.parametrize("decode", DECODINGS)

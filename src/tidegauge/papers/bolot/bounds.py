@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tidegauge.checks import exact
+from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.decay import Decay, Running, Window
 
@@ -38,7 +38,8 @@ def lower_bound(decay: Decay, epsilon: float | Fraction, gamma: float | Fraction
         delta, in units of a reading.
 
     Raises:
-        InvalidParameter: A number is out of range, or so small that 2^22 steps do not decide.
+        InvalidParameter: No decay; or a number is out of range, or so small that 2^22 steps do
+            not decide.
 
     Examples:
         >>> lower_bound(Window(256), 1, 0.01), lower_bound(Running(), 0.1, 0.01)
@@ -48,6 +49,7 @@ def lower_bound(decay: Decay, epsilon: float | Fraction, gamma: float | Fraction
         Bolot et al. 2013, Lemma 4 and Theorem 7, with the constants that its proof gives: see
         ``docs/errata.md``.
     """
+    _check(decay)
     rate = exact("epsilon", epsilon, above=0, why="It is the privacy that is promised. Write 1.")
     why = "It is the chance of a larger error. Write 0.05."
     chance = float(exact("gamma", gamma, above=0, below=1, why=why))
@@ -75,12 +77,13 @@ def std_bound(decay: Decay, epsilon: float | Fraction) -> float:
         epsilon: Of pure differential privacy; at least 0.0001.
 
     Raises:
-        InvalidParameter: epsilon is out of range.
+        InvalidParameter: No decay, or epsilon is out of range.
 
     Examples:
         >>> round(std_bound(Running(), 1), 3)
         0.345
     """
+    _check(decay)
     rate = float(exact("epsilon", epsilon, above=0, why="It is the promise. Write 1."))
     if rate < 1e-4:
         raise InvalidParameter(
@@ -90,6 +93,14 @@ def std_bound(decay: Decay, epsilon: float | Fraction) -> float:
     counts = np.arange(1, math.ceil(60 / rate) + 1)
     sums = np.abs(np.cumsum(decay.weights(len(counts))))
     return float((0.5 * sums * np.exp(-0.5 * np.logaddexp(0, rate * counts))).max())
+
+
+def _check(decay: object) -> None:
+    if not isinstance(decay, Decay):
+        raise InvalidParameter(
+            f"Expected a decay, got {shown(decay)}. The bound is half of what its latest weights "
+            "add up to. Use Running(), Window(7) or another of tidegauge.strategies.decay."
+        )
 
 
 def _moved(decay: Decay, most: int) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
+from threading import Lock
 from typing import Any, final
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded
+from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
@@ -108,6 +109,7 @@ class DistinctCount(System):
         )
         self._each = values
         self._seen: _Ever | _Recent = _Ever() if window is None else _Recent(window)
+        self._busy = Lock()
         self._start(design(request), unit=1)
 
     @property
@@ -150,6 +152,23 @@ class DistinctCount(System):
 
     def _counted(self, steps: list[Any]) -> Float64:
         block = [_values(step) for step in steps]
+        if not self._busy.acquire(blocking=False):
+            raise LiveState(
+                "Expected a system between two blocks, got one in use by another thread. Counts "
+                "of two threads would not see each other's values. Use one thread."
+            )
+        try:
+            return self._measured(block)
+        finally:
+            self._busy.release()
+
+    def _measured(self, block: list[frozenset[str]]) -> Float64:
+        if self._seen.step != self._meter.step:
+            raise LiveState(
+                "Expected a system that remembers every measured step, got one that was "
+                "interrupted inside a block. Its counts would miss values, and noise is made for "
+                "right counts. Make another system, at its own cost."
+            )
         last, plan = self._meter.step + len(block), self._plan
         if plan.last_step is not None and last > plan.last_step:
             raise StreamEnded(
@@ -163,9 +182,10 @@ class DistinctCount(System):
 
 
 class _Ever:
-    """The values seen since the start."""
+    """The values seen since the start, and in how many steps; ``step`` moves last."""
 
     def __init__(self) -> None:
+        self.step = 0
         self._values: set[str] = set()
 
     def counts(self, block: Sequence[frozenset[str]]) -> list[int]:
@@ -181,13 +201,14 @@ class _Ever:
     def take(self, block: Sequence[frozenset[str]]) -> None:
         """Remember the values of a block."""
         self._values.update(*block)
+        self.step += len(block)
 
 
 class _Recent:
-    """The values of the last W - 1 steps, each at the step where it was seen last."""
+    """The values of the last W - 1 steps, each where it was seen last; ``step`` moves last."""
 
     def __init__(self, window: int) -> None:
-        self._window, self._step = window, 0
+        self._window, self.step = window, 0
         self._last: dict[str, int] = {}
 
     def counts(self, block: Sequence[frozenset[str]]) -> list[int]:
@@ -197,7 +218,7 @@ class _Recent:
         for seen in last.values():
             gone[seen + self._window] = gone.get(seen + self._window, 0) + 1
         found = []
-        for step, values in enumerate(block, self._step):
+        for step, values in enumerate(block, self.step):
             present -= gone.pop(step, 0)
             for value in values:
                 left = last.get(value, step - self._window) + self._window
@@ -212,11 +233,12 @@ class _Recent:
 
     def take(self, block: Sequence[frozenset[str]]) -> None:
         """Remember the values of a block, and forget those that the next step does not see."""
-        for step, values in enumerate(block, self._step):
+        for step, values in enumerate(block, self.step):
             self._last.update(dict.fromkeys(values, step))
-        self._step += len(block)
-        edge = self._step - self._window
+        end = self.step + len(block)
+        edge = end - self._window
         self._last = {value: step for value, step in self._last.items() if step > edge}
+        self.step = end
 
 
 def _values(step: Any) -> frozenset[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from fractions import Fraction
-from types import MappingProxyType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType
 from typing import Any, final, overload
 
 import numpy as np
@@ -201,7 +202,8 @@ class HolisticPredicateSum(System):
 
         Raises:
             InvalidInput: The predicate raised or gave no real in [0, 1], or the event can be
-                changed later and is no mapping, list, set or array; the system is as it was.
+                changed later and is no mapping, list, set or array, as an object of an ordinary
+                class can; the system is as it was.
         """
         value: Float64 = self.update_many([reading])[0]
         return value
@@ -230,7 +232,7 @@ class HolisticPredicateSum(System):
 def changed_values(
     predicate: Callable[[History], Any],
     samples: Iterable[Sequence[Any]],
-    events: Sequence[Any],
+    events: Iterable[Any],
 ) -> float:
     """Return the most that replacing one event changes a predicate's values, over all steps.
 
@@ -240,7 +242,7 @@ def changed_values(
     Args:
         predicate: Of a history.
         samples: Streams made for the test, never private data.
-        events: What an event may be replaced by.
+        events: What an event may be replaced by; an iterator is read once.
 
     Returns:
         The largest number of steps whose value changes, or the largest sum of absolute changes, if
@@ -248,19 +250,26 @@ def changed_values(
 
     Raises:
         InvalidInput: The predicate raises, gives no real in [0, 1], or gives another value when it
-            is asked again.
+            is asked again; or there is no event to replace, or none to replace it by.
     """
     most = 0.0
-    for sample in samples:
-        stream = [_frozen(event) for event in sample]
+    streams = [[_frozen(event) for event in sample] for sample in samples]
+    others = [_frozen(event) for event in events]
+    if not others or not any(streams):
+        raise InvalidInput(
+            f"Expected samples with events and events to replace them by, got {len(streams)} "
+            f"samples with {sum(map(len, streams))} events, and {len(others)} to replace them by. "
+            "Nothing would be tried, and every k would pass. Give some of each."
+        )
+    for stream in streams:
         values = _values(predicate, stream, 0)
         if not np.array_equal(values, _values(predicate, stream, 0)):
             raise InvalidInput(
                 "Expected a predicate that depends on the history alone, got one that gave two "
                 "values for one history. No sensitivity holds for it. Keep nothing between calls."
             )
-        for place, other in itertools.product(range(len(stream)), events):
-            changed = [*stream[:place], _frozen(other), *stream[place + 1 :]]
+        for place, other in itertools.product(range(len(stream)), others):
+            changed = [*stream[:place], other, *stream[place + 1 :]]
             moved = np.abs(_values(predicate, changed, 0) - values)
             most = max(most, float((moved > 0).sum()), float(moved.sum()))
     return most
@@ -311,21 +320,42 @@ def _value(predicate: Callable[[Any], Any], event: Any) -> float:
 
 def _frozen(event: Any) -> Any:
     """An event that nobody can change any more."""
-    with suppress(TypeError):
-        hash(event)
-        return event
     match event:
+        case np.ndarray():
+            if type(event) is np.ndarray and not event.dtype.hasobject:  # no mask, no matrix
+                return np.ndarray(event.shape, event.dtype, event.tobytes())  # never writable
         case Mapping():
             return MappingProxyType({key: _frozen(value) for key, value in event.items()})
-        case list() | tuple():
+        case list():
             return tuple(_frozen(value) for value in event)
-        case set():
-            return frozenset(event)
-        case np.ndarray():
-            copied = event.copy()
-            copied.setflags(write=False)
-            return copied
+        case tuple():
+            parts = tuple(_frozen(value) for value in event)
+            if all(new is old for new, old in zip(parts, event, strict=True)):
+                return event  # as it is: it may have names
+            return parts
+        case set() | frozenset():
+            return frozenset(_frozen(value) for value in event)
+        case _ if _unchanging(event):
+            return event
     raise InvalidInput(
         "Expected events that do not change, got one that can be changed later. The past would "
-        "change with it. Use tuples, mappings, arrays, or frozen objects."
+        "change with it. Use tuples, mappings, arrays of numbers or texts, or frozen dataclasses."
     )
+
+
+def _unchanging(event: Any) -> bool:
+    """Whether an event is equal by value, which none that changes can be, or has no value."""
+    if event is None or isinstance(event, Enum | FunctionType | BuiltinFunctionType | type):
+        return True
+    hashed: Any = type(event).__hash__
+    if hashed is object.__hash__:
+        return False
+    try:
+        hash(event)
+    except Exception:  # a part that can change, or a foreign error that may show the event
+        return False
+    if not is_dataclass(event):
+        return True
+    frozen: bool = getattr(type(event), "__dataclass_params__").frozen  # noqa: B009  # typed nowhere
+    parts = (getattr(event, field.name) for field in fields(event))
+    return frozen and all(_frozen(part) is part for part in parts)

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.errors import InvalidInput
+from tidegauge.errors import InvalidInput, LiveState
 from tidegauge.mechanisms.response import response_error, response_plan, without_bias
 from tidegauge.papers.system import System
 from tidegauge.privacy.guarantee import Guarantee
@@ -62,7 +62,7 @@ class RandomizedResponse(System):
         released = Running() if decay is None else decay
         plan = response_plan(released, epsilon=epsilon, guarantee=guarantee, cells=cells)
         self._start(plan, unit=1)
-        self._ones = plan.strategy.init_decoder([released], 1)
+        self._ones, self._ones_step = plan.strategy.init_decoder([released], 1), 0
 
     @property
     def source(self) -> str:
@@ -85,9 +85,19 @@ class RandomizedResponse(System):
             )
         return np.ascontiguousarray(array, dtype=np.int64)
 
+    def _released(self, exact: Int64) -> Float64:
+        if self._ones_step != self._meter.step:
+            raise LiveState(
+                "Expected a system between two blocks, got one that was interrupted inside a "
+                "block. The bias of its steps would never be taken out. Make another system, at "
+                "its own cost."
+            )
+        return super()._released(exact)
+
     def _decoded(self, out: Float64, first: int) -> Float64:
         steps = len(out)
         weights = np.empty((1, steps, 1))
         ones = np.ones((steps, 1), np.int64)
         self._plan.strategy.decode(self._ones, [self.decay], ones, first, weights)
+        self._ones_step = first + steps
         return without_bias(self._plan, out, weights[0])

@@ -48,6 +48,8 @@ _NONE = np.empty(0)
 _LONGEST_REACH = 1 << 16
 _MOST_WINDOWS = 1 << 10
 _LARGEST_WEIGHT = 1 << 20
+_LARGEST_POWER = 1 << 20
+_DEEPEST = 690.0  # -log of the least weight: floats end at 1e-308
 
 
 def stepped_windows(
@@ -69,7 +71,7 @@ def stepped_windows(
     power, end, found = 0, 0, list[tuple[int, int]]()
     fall = -math.log1p(-float(beta))
     while end < reach and len(found) <= _MOST_WINDOWS:
-        last = _last_age(c, 1 - beta, power + printed)  # of the ages with g >= (1 - beta)^power
+        last = _last_age(c, 1 - beta, power + printed, reach)  # g >= (1 - beta)^power
         until = min(last + (not printed), reach)
         if until > end:
             found.append((power, until))
@@ -79,8 +81,13 @@ def stepped_windows(
     return tuple(found)
 
 
-def _last_age(c: Fraction, base: Fraction, power: int) -> int:
-    """The last age i with (i + 1)^-c >= base^power; floats decide, ties within 1e-12 count in."""
+def _last_age(c: Fraction, base: Fraction, power: int, reach: int) -> int:
+    """The last age i with (i + 1)^-c >= base^power; floats decide, ties within 1e-12 count in.
+
+    Of those up to the reach: for a small c the last may be beyond all floats.
+    """
+    if -power * math.log(base) > float(c) * math.log(2 * reach + 2):
+        return reach
     edge = float(base) ** (-power / float(c))
     return int(edge * (1 + 1e-12)) - 1
 
@@ -134,7 +141,7 @@ class PolynomialSum(Strategy):
                 "measured and not charged. Use a larger beta."
             )
         for name, low, high in (
-            ("powers", 0, 1 << 20),
+            ("powers", 0, _LARGEST_POWER),
             ("ends", 1, _LONGEST_REACH),
             ("weights", 1, _LARGEST_WEIGHT),
         ):
@@ -406,6 +413,23 @@ def polynomial_sum(
     why = "So many ages are kept. Ages beyond 65536 are not available."
     integer("reach", reach, low=1, high=_LONGEST_REACH, why=why)
     found = stepped_windows(exponent, share, reach, printed=printed)
+    if found[-1][0] > _LARGEST_POWER:
+        raise InvalidParameter(
+            f"Expected c and beta with powers of 1 - beta up to {_LARGEST_POWER}, got "
+            f"c={float(c):g} and beta={float(beta):g}, which need more. Windows would be told "
+            "apart by roundings. Use a larger beta, such as 0.25, or a smaller c."
+        )
+    if len(found) > _MOST_WINDOWS:
+        raise InvalidParameter(
+            f"Expected c, beta and reach for at most {_MOST_WINDOWS} windows, got c={float(c):g}, "
+            f"beta={float(beta):g} and reach={reach}, which make more. Each is measured by trees "
+            "of its own. Use a larger beta, a smaller reach or a smaller c."
+        )
+    if float(exponent) * math.log(reach) > _DEEPEST:
+        raise InvalidParameter(
+            f"Expected c and reach with weights of at least 1e-300, got c={float(c):g} and "
+            f"reach={reach}. Smaller ones are 0 in floating point. Use a smaller c or reach."
+        )
     powers, ends = tuple(power for power, _ in found), tuple(end for _, end in found)
     plain = PolynomialSum(share, powers, ends, (1,) * len(ends), printed)
     shares = []

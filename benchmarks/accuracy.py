@@ -22,7 +22,7 @@ from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blocks import best_levels
 from tidegauge.strategies.blt.comb_search import CombDemands
 from tidegauge.strategies.blt.fitting import _targets, fit
-from tidegauge.strategies.blt.growth import Target, demands_of, grow, memory
+from tidegauge.strategies.blt.growth import FitTarget, demands_of, grow, memory
 from tidegauge.strategies.blt.search import geometric_start, solve
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
@@ -163,7 +163,7 @@ def streamed(views, horizon):
     column = float(result.strategy(20, charged_steps=1).sensitivity(Norm.L2, ONE)) / 2**20
     for view, std in zip(views, result.stds, strict=True):
         targets = [target.step for target in _targets(view, horizon)]
-        last = max(step or 8 * int(memory(Target(view, None, 1.0))) for step in targets)
+        last = max(step or 8 * int(memory(FitTarget(view, None, 1.0))) for step in targets)
         state, squares, found = strategy.init_decoder([view], 1), 0.0, []
         for first in range(0, last, block):
             steps = min(block, last - first)

@@ -38,6 +38,7 @@ from tidegauge.cli.accepted import accepted
 from tidegauge.connectors.files import Files
 from tidegauge.engine.run import run
 from tidegauge.engine.totals import totals
+from tidegauge.mechanisms.intervals import BANDS
 
 PACKAGE, FILE = "vega-datasets@3.2.1", "package/data/flights-3m.parquet"
 HOUR = 3_600_000_000
@@ -144,7 +145,7 @@ def polars_run(path, airports, folder):
             value.alias("lower"),
             value.alias("upper"),
             pl.lit(1.0).alias("level"),
-            pl.lit("pointwise", dtype=pl.Enum(["pointwise"])).alias("band"),
+            pl.lit("pointwise", dtype=pl.Enum(BANDS)).alias("band"),
             (pl.col("step") >= 168 if view == "window_7d" else pl.lit(True)).alias("complete"),
             pl.lit(None, dtype=pl.String).alias("reason"),
         ).write_parquet(folder / f"{view}.parquet", compression="snappy")

@@ -6,8 +6,12 @@ import pytest
 import tidegauge as tg
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import Blt, Comb
+from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
+from tidegauge.strategies.decayed import DecayedTree
+from tidegauge.strategies.dense import DenseToeplitz
+from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.stepped import PolynomialSum
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.testing import seeded_gauge
 
@@ -57,6 +61,16 @@ SETTINGS = {
         {"guarantee": tg.ZCDP(0.5), "neighboring_relation": "replace_one"},
     ),
     "gaussian, an id": (Blt, VIEWS, {"guarantee": tg.ZCDP(0.5), "unit": tg.Contributions(5, 2)}),
+    "gaussian, running up to an end": (
+        NormalisedBlt,
+        {"running": tg.Running()},
+        {"guarantee": tg.GaussianDP(1), "end": 24},
+    ),
+    "gaussian, one view up to an end": (
+        DenseToeplitz,
+        {"custom": tg.Custom((1.0, -0.5, 0.25, 3.0))},
+        {"guarantee": tg.GaussianDP(1), "end": 24},
+    ),
     "pure, short views": (Identity, SHORT, {"epsilon": 1.0}),
     "pure, all views": (Identity, VIEWS, {"epsilon": 1.0}),
     "pure, a long window": (
@@ -77,9 +91,9 @@ SETTINGS = {
 
 
 def test_every_strategy_is_measured():
-    finals = {Blt, Comb, Identity, Blocks, OpenBlocks}
+    finals = {Blt, Comb, NormalisedBlt, DenseToeplitz, Identity, Blocks, OpenBlocks}
     known = {kind for kind in Strategy.__subclasses__() if kind.__module__.startswith("tidegauge.")}
-    assert finals == known
+    assert finals == known - {Anchored, DecayedTree, PolynomialSum, Shaped}  # in test_bolot.py
     assert finals == {strategy for strategy, _, _ in SETTINGS.values()}
 
 

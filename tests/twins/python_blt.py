@@ -92,6 +92,9 @@ class PythonBlt(Strategy):
     def coordinates(self, first: int, steps: int) -> np.ndarray:
         return np.arange(first, first + steps) * 64
 
+    def gain_tells_terms(self, view):
+        return True
+
     @property
     def drawn_places(self) -> int:
         return 1

@@ -332,7 +332,7 @@ def test_what_is_compared_is_of_the_steps_that_are_read(tmp_path, views, budget,
         assert view["ratio"] == pytest.approx(prediction.ratio, rel=1e-9)
         assert max(view["noise_std"]) <= prediction.worst_std * (1 + 1e-6)
     ratio = max(view["ratio"] for view in told)
-    assert f"has {ratio:.2f} times the least noise" in found.explain()
+    assert f"has {ratio:.2f} times the least of any factorization" in found.explain()
     daily = plan.gauges[0].every_of(told[0]["name"])
     for candidate in found.candidates:
         first = candidate.views[0]

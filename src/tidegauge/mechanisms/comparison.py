@@ -13,9 +13,12 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
-from tidegauge.strategies.blt import NormalisedBlt
+from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, lower_bound, worst_step
 from tidegauge.strategies.decay import Decay, Difference, Running, Window
+from tidegauge.strategies.dense import DenseToeplitz
+from tidegauge.strategies.distinct import Shaped
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Strategy
 
 __all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std", "worst_gain"]
@@ -64,11 +67,11 @@ def _seen(decay: Decay, last: int) -> Decay:
 
 
 def _rises(strategy: Strategy, decay: Decay) -> bool:
-    """Whether a view's noise never falls from step to step."""
-    if isinstance(strategy, NormalisedBlt):
-        return False
+    """Whether a view's noise never falls from step to step: each has the noise of all before."""
     base = decay.view if isinstance(decay, Difference) else decay
-    return not isinstance(strategy, Blocks | OpenBlocks) or not isinstance(base, Running | Window)
+    if isinstance(strategy, Blocks | OpenBlocks):
+        return not isinstance(base, Running | Window)
+    return isinstance(strategy, Blt | Comb | DenseToeplitz | Identity | Shaped)
 
 
 def least_std(

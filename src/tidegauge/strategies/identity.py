@@ -125,6 +125,10 @@ class Identity(Strategy):
         """One row a step."""
         return step_coordinates(first, steps)
 
+    def gain_tells_terms(self, view: Decay) -> bool:
+        """Always: noise comes and never goes, or each step has draws of one kind."""
+        return True
+
     @property
     def drawn_places(self) -> int:
         """1: every row."""

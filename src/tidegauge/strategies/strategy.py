@@ -182,13 +182,13 @@ class Strategy(ABC):
         """How many numbers ``coordinates`` keeps for each step; all stay below 2^44."""
         return COORDINATES_PER_STEP
 
+    @abstractmethod
     def gain_tells_terms(self, view: Decay) -> bool:
         """Whether two steps of one ``variance_gain`` have one law, and a larger one a wider law.
 
         Half-widths are then remembered by gain. Not so where draws come and go from step to step
         with different weights.
         """
-        return True
 
     @property
     @abstractmethod

@@ -161,6 +161,11 @@ def build_window_sum(asked: Asked, *, decode: str = "root-drop") -> Blocks:
     """
     windows = _windows(asked.views, "WindowSum")
     longest = max(view.steps for view in windows)
+    if longest > LONGEST_WINDOW:
+        raise UnsupportedCombination(
+            f"Expected windows of at most {LONGEST_WINDOW} steps, got one of {longest}. WindowSum "
+            "keeps blocks of all its sizes. Leave the strategy out."
+        )
     plain = window_sum(longest, decode)
     return window_sum(longest, decode, _lattice_bits(asked, plain.levels[-1]))
 

@@ -94,7 +94,7 @@ def test_standard_input_that_cannot_be_read_is_an_unavailable_source(tmp_path, m
     assert "standard input for reading" in str(caught.value)
     assert caught.value.__suppress_context__
     monkeypatch.setattr(sys, "stdin", None)  # as Python sets it where it is closed
-    with pytest.raises(SourceUnavailable, match="standard input to be open"):
+    with pytest.raises(SourceUnavailable, match="got a closed one"):
         values(Files(["-"]))
 
 

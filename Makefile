@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run grocery reproduce test slow check bench docs plans choosing clean
+.PHONY: help setup run grocery reproduce test coverage slow check bench docs plans choosing clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
@@ -30,6 +30,9 @@ reproduce: setup ## compare the systems of the papers with ours; writes tables a
 	$(BIN)/python examples/reproduce/bolot.py
 
 test: setup      ## run the tests
+	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+coverage: setup  ## run the tests and tell which lines none of them reaches
 	$(BIN)/python -m pytest -q -n auto -m "not slow" --cov --cov-report=term
 
 slow: setup      ## run the tests that take minutes: a kill at every single write, a million steps

@@ -30,6 +30,8 @@ def rate(name, cells, steps, lanes):
     with SYSTEMS[name](cells) as system:
         # the work of a step depends on its number, not on what came before: begin late
         system._meter._step = system._reading._step = steps - 2 * measured
+        if isinstance(system, RandomizedResponse):
+            system._ones_step = steps - 2 * measured
         system.update_many(readings)
         began = time.process_time()
         system.update_many(readings)

@@ -54,6 +54,7 @@ def printed(page, folder):
         )
 
 
+@pytest.mark.slow
 def test_every_figure_of_the_page_is_what_is_printed(tmp_path):
     pairs = list(printed(BLOCKS, tmp_path))
     assert len(pairs) >= 7
@@ -61,6 +62,7 @@ def test_every_figure_of_the_page_is_what_is_printed(tmp_path):
         assert stands == found
 
 
+@pytest.mark.slow
 def test_the_pictures_are_drawn_by_the_commands_of_the_page(tmp_path):
     (commands,) = [code for kind, code in BLOCKS if kind == "sh" and "--plot" in code]
     in_a_shell(commands, tmp_path)

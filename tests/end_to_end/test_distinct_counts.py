@@ -74,6 +74,7 @@ def hidden_values(monkeypatch):
         monkeypatch.setattr(module, "store_secret", lambda text: text.encode().ljust(32, b"-"))
 
 
+@pytest.mark.slow
 def test_streams_with_other_values_look_the_same(hidden_values, tmp_path):
     """T10: nothing but the measurement tells a reader which values there were, or how many."""
     first = seen(write_visits(tmp_path / "first", ROWS, DISTINCT))

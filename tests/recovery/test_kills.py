@@ -48,6 +48,7 @@ def test_the_values_that_were_seen_survive_a_kill(memory_path):
     check_resumed(seen, 12)  # of each gauge and block a measurement and a view
 
 
+@pytest.mark.slow
 def test_an_old_store_is_refused_whenever_readers_may_have_newer_numbers(memory_path):
     seen, _ = killed(memory_path, "restore", 13)
     newer = [one for one in seen if one["newer"]]
@@ -55,6 +56,7 @@ def test_an_old_store_is_refused_whenever_readers_may_have_newer_numbers(memory_
     assert [] == [one for one in newer if not one["refused"]]
 
 
+@pytest.mark.slow
 def test_a_mark_written_after_publishing_would_be_caught(memory_path):
     seen, _ = killed(memory_path, "mutant", 13)
     assert [one for one in seen if one["newer"] and not one["refused"]]
@@ -69,6 +71,7 @@ def check_accepted(seen):
     assert {True, False} == set(again)
 
 
+@pytest.mark.slow
 def test_a_second_release_is_paid_once_wherever_it_is_killed(memory_path):
     seen, points = killed(memory_path, "accept", 11)
     assert points > 200

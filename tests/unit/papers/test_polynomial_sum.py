@@ -201,6 +201,7 @@ def test_impossible_parameters_are_refused(c: object, beta: object, reach: objec
         PolynomialSum(c, beta, 1.0, reach=reach)  # type: ignore[arg-type]  # refused
 
 
+@pytest.mark.slow
 def test_too_many_windows_and_gaussian_noise_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="windows"):
         polynomial_sum(50, 0.001, 1 << 16)

@@ -55,6 +55,9 @@ def plan(**asked: Any) -> Comparison:
         >>> for candidate in found.candidates:
         ...     print(candidate.strategy, round(candidate.worst_ratio, 2), candidate.verdict)
         the stream itself 1.49 chosen
+        WindowSum, binary trees without roots 3.03 would have 2.04 times the noise
+        WindowSum as printed 5.73 would have 3.85 times the noise
+        AllWindowSum, one tree for every window 8.05 would have 5.41 times the noise
     """
     return compare([request_of(**asked)])[0]
 

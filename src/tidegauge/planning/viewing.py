@@ -29,7 +29,7 @@ def view_of(text: str, step_us: int | None, horizon: int | None = None) -> View:
 
     Examples:
         >>> view_of("{window: 7d, every: 1d}", 3_600_000_000)
-        View(name='window_7d_every_1d', decay=Window(steps=168), every=24)
+        View(name='window_7d_every_1d', decay=Window(steps=168), every=24, importance=1.0)
     """
     try:
         written = document_from(text, "the view").root

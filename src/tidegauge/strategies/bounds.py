@@ -194,7 +194,7 @@ def nuclear_bound(decay: Decay, steps: int) -> float:
 
     Examples:
         >>> round(nuclear_bound(Window(24), 64), 3), round(lower_bound(Window(24)), 3)
-        (2.056, 2.278)
+        (2.056, 2.277)
     """
     integer("steps", steps, low=1, high=MOST_STEPS, why="It is the length of the stream.")
     if isinstance(decay, Running) or (isinstance(decay, Window) and decay.steps >= steps):

@@ -36,8 +36,8 @@ def running_gains(
         scales: D on each piece, shape (pieces,).
 
     Examples:
-        >>> running_gains((1 << 62,), (1 << 62,), (1, 1), np.array([2.0, 1.0]))  # 4, 1.5^2 + 1
-        array([4.  , 3.25])
+        >>> running_gains((1 << 62,), (1 << 62,), (1, 1), np.array([2.0, 1.0]))  # 4, 1.75^2 + 1
+        array([4.    , 4.0625])
     """
     inverse = Inverse.of(gaps, weights)
     y, omega = inverse.y, inverse.omega
@@ -82,7 +82,7 @@ def noise_row(
     Examples:
         >>> from tidegauge.strategies.decay import Running
         >>> noise_row((1 << 62,), (1 << 62,), np.array([2.0, 1.0]), Running(), 2)
-        array([1. , 1.5])
+        array([1.  , 1.75])
     """
     impulse = Inverse.of(gaps, weights).impulse(step)
     weighed = view.weights(step) * scale_of_step[step - 1 :: -1]

@@ -24,6 +24,7 @@ from tidegauge.strategies.strategy import Strategy
 __all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std", "worst_gain"]
 
 _MOST_READ = 1 << 16  # readings that are looked at, one by one
+_MOST_SUMS = 1 << 12  # of a sum read at every step, whose worst a strategy tells by itself
 _MOST_ROWS = 1 << 10  # of them, where each is computed by itself
 
 
@@ -42,7 +43,8 @@ def worst_gain(
 
     Those up to the end; without one, up to the horizon or for ever, as the bound is judged. Where
     noise goes up and down, as that of blocks does, 65,536 readings are looked at one by one; where
-    there are more, every step of them all, or if not all are read, the first ones and the last.
+    there are more, every step of them all, or if not all are read, the first ones and the last. The
+    worst step of a sum that is read at more than 4,096 is told by the strategy.
     """
     last = end or horizon or UNKNOWN_HORIZON
     decay, every = _seen(decay, last), min(every, last)
@@ -53,7 +55,8 @@ def worst_gain(
         return float(strategy.variance_gain(decay, np.array([read * every]))[0])
     if isinstance(strategy, NormalisedBlt) and (every == 1 or read > _MOST_ROWS):
         return strategy.worst_variance_gain(decay, read * every)
-    if every == 1 and (end is None or read > _MOST_READ):
+    most = _MOST_READ if isinstance(decay, Difference) else _MOST_SUMS
+    if every == 1 and (end is None or read > most):
         return strategy.worst_variance_gain(decay, last)
     looked = np.append(np.arange(1, min(read, _MOST_READ) + 1), read)
     return float(strategy.variance_gain(decay, looked * every).max())

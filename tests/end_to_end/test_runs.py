@@ -18,7 +18,7 @@ from terminals import environment
 from terminals import in_process as tidegauge
 from visits import CONFIG, rows_of_visits, write_visits
 
-from tidegauge.mechanisms import tries
+from tidegauge.mechanisms import candidates
 from tidegauge.strategies.decay import Running
 
 ROWS = rows_of_visits()
@@ -83,8 +83,12 @@ def test_the_numbers_of_an_approved_file_are_used_whatever_would_be_fitted_now(s
     (shop / "visits.yaml").write_text(text.replace("epsilon: 1.0, delta: 1.0e-9", "mu: 1"))
     done("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
     signed = (shop / "plan.json").read_bytes()
-    fitted = tries._fitted
-    monkeypatch.setattr(tries, "_fitted", lambda _, *rest: fitted((Running(),), rest[0], (1.0,), 0))
+    fitted = candidates._fitted
+
+    def another(_, horizon, *rest):
+        return fitted((Running(),), horizon, (1.0,), 0)
+
+    monkeypatch.setattr(candidates, "_fitted", another)
     assert 78 == tidegauge("run", "visits.yaml", "--approved", digest_of(signed), cwd=shop)[0]
     done("run", "visits.yaml", "--approved", "plan.json", cwd=shop)
     assert signed == (shop / "public" / "plan.json").read_bytes()

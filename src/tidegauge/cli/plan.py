@@ -10,7 +10,7 @@ import click
 
 from tidegauge.cli.accepted import accepted, plan_of_file
 from tidegauge.cli.command import command
-from tidegauge.cli.planning import (
+from tidegauge.cli.plan_details import (
     budget_data,
     draw_noise,
     solved,

@@ -1,9 +1,9 @@
 """From what a user asks to plans of gauges; reads no data.
 
 In a gauge the candidate is best whose worst view lies least above its own lower bound (see
-:mod:`tidegauge.mechanisms.tries`). Whole plans are compared: all gauges with Gaussian noise, mu^2
-shared by weight, or all with discrete Laplace noise, epsilon shared by weight and delta unused. A
-mixture would have to be kept in zCDP, which charges both kinds more; it is not tried.
+:mod:`tidegauge.mechanisms.candidates`). Whole plans are compared: all gauges with Gaussian noise,
+mu^2 shared by weight, or all with discrete Laplace noise, epsilon shared by weight and delta
+unused. A mixture would have to be kept in zCDP, which charges both kinds more; it is not tried.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from fractions import Fraction
 from typing import Any
 
 from tidegauge.errors import UnsupportedCombination
+from tidegauge.mechanisms.candidates import candidates
 from tidegauge.mechanisms.comparison import Candidate, Comparison
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request, request_of
-from tidegauge.mechanisms.tries import candidates
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger

@@ -19,9 +19,8 @@ from tidegauge.strategies.strategy import (
     Float64,
     Int64,
     Norm,
+    RowPerStep,
     State,
-    Strategy,
-    step_coordinates,
 )
 
 __all__ = ["Identity"]
@@ -32,7 +31,7 @@ _LATTICE = "Coordinates are 64-bit integers. Measure in other grains."
 
 @final
 @dataclass(frozen=True)
-class Identity(Strategy):
+class Identity(RowPerStep):
     r"""C = I: coordinates are the totals themselves, on the lattice 2^-lattice_bits.
 
     The best strategy under pure epsilon for short memories (windows up to about 64, factors up to
@@ -120,19 +119,6 @@ class Identity(Strategy):
             )
         clamped = np.minimum(np.maximum(x, -self.largest_total), self.largest_total)
         return np.ascontiguousarray(clamped) << self.lattice_bits
-
-    def coordinates(self, first: int, steps: int) -> Int64:
-        """One row a step."""
-        return step_coordinates(first, steps)
-
-    def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
-        return True
-
-    @property
-    def drawn_places(self) -> int:
-        """1: every row."""
-        return 1
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The state of the views."""

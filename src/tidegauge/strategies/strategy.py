@@ -35,6 +35,7 @@ __all__ = [
     "Float64",
     "Int64",
     "Norm",
+    "RowPerStep",
     "State",
     "Strategy",
     "UInt64",
@@ -295,6 +296,30 @@ class Strategy(ABC):
         _checked_dense(steps)
         drawn = self.coordinates(0, steps) % self.coordinates_per_step < self.drawn_places
         return self.encoder_matrix(steps)[drawn], self.decoder_matrix(Step(), steps)[:, drawn]
+
+
+class RowPerStep(Strategy):
+    """A strategy that measures one row a step, in which draws come and never go.
+
+    Its coordinates are one for each step, and the noise of a view at a later step has all draws of
+    an earlier one, or more of one kind.
+    """
+
+    @final
+    def coordinates(self, first: int, steps: int) -> Int64:
+        """One row a step."""
+        return step_coordinates(first, steps)
+
+    @final
+    def gain_tells_terms(self, view: Decay) -> bool:
+        """Always: a larger gain has the draws of a smaller one, and more."""
+        return True
+
+    @property
+    @final
+    def drawn_places(self) -> int:
+        """1: every row."""
+        return 1
 
 
 def _checked_dense(steps: int) -> None:

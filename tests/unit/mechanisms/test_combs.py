@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidegauge.mechanisms import tries
+from tidegauge.mechanisms import candidates
 from tidegauge.mechanisms.design import compare, design
 from tidegauge.mechanisms.request import request_of
 from tidegauge.privacy.guarantee import GaussianDP
@@ -27,7 +27,7 @@ def test_a_comb_is_planned_for_windows():
 
 
 def test_no_comb_is_planned_beyond_the_memory(monkeypatch):
-    monkeypatch.setattr(tries, "_COMB_MEMORY", 16 * 24 * 100)
+    monkeypatch.setattr(candidates, "_COMB_MEMORY", 16 * 24 * 100)
     assert isinstance(planned(cells=100)[1].strategy, Comb)
     assert isinstance(planned(cells=101)[1].strategy, Blt)
 
@@ -40,7 +40,7 @@ def test_the_better_of_both_is_planned_for_ids(unit, kind, monkeypatch):
     request, plan = planned(unit=unit)
     assert isinstance(plan.strategy, kind)
     best = compare([request])[0].chosen.score
-    monkeypatch.setattr(tries, "_LONGEST_LAG", 0)
+    monkeypatch.setattr(candidates, "_LONGEST_LAG", 0)
     alone = compare([request])[0].chosen
     assert isinstance(alone.plan.strategy, Blt)
     assert best <= alone.score * (1 + 1e-9)

@@ -165,12 +165,12 @@ def test_an_accepted_plan_is_read_as_it_was_written(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_reading_a_plan_fits_nothing(plans, name, monkeypatch):
-    from tidegauge.mechanisms import design, tries
+    from tidegauge.mechanisms import candidates, design
     from tidegauge.strategies import blt
 
     stored = plans[name].canonical()
     monkeypatch.setattr(blt, "fit", None)
-    monkeypatch.setattr(tries, "fit", None)
+    monkeypatch.setattr(candidates, "fit", None)
     monkeypatch.setattr(design, "design", None)
     assert Plan.from_bytes(stored) == plans[name]
 

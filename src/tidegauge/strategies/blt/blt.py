@@ -26,11 +26,10 @@ from tidegauge.strategies.strategy import (
     Float64,
     Int64,
     Norm,
+    RowPerStep,
     State,
-    Strategy,
     UInt64,
     refuse_l1,
-    step_coordinates,
 )
 
 __all__ = ["Blt"]
@@ -42,7 +41,7 @@ _MOST_COEFFICIENTS = 1 << 28
 
 @final
 @dataclass(frozen=True)
-class Blt(Strategy):
+class Blt(RowPerStep):
     r"""Each coordinate is the step's total plus a sum of exponentials of the past.
 
     .. math:: (C x)_t = x_t + \sum_j u_j(t), \qquad
@@ -183,19 +182,6 @@ class Blt(Strategy):
                 f"Expected at most {self.hard_end} steps, got step {last}. Roundings "
                 "beyond are not paid for. Declare a longer stream from the start."
             )
-
-    def coordinates(self, first: int, steps: int) -> Int64:
-        """One row a step."""
-        return step_coordinates(first, steps)
-
-    def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
-        return True
-
-    @property
-    def drawn_places(self) -> int:
-        """1: every row."""
-        return 1
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states and those of the views, all zero."""

@@ -25,10 +25,9 @@ from tidegauge.strategies.strategy import (
     Float64,
     Int64,
     Norm,
+    RowPerStep,
     State,
-    Strategy,
     refuse_l1,
-    step_coordinates,
 )
 
 __all__ = ["LONGEST_LAG", "Comb", "beta_of"]
@@ -59,7 +58,7 @@ def beta_of(value: object) -> Fraction:
 
 @final
 @dataclass(frozen=True)
-class Comb(Strategy):
+class Comb(RowPerStep):
     r"""A ``Blt`` that is fed differences: of each total and a part of that of ``lag`` steps ago.
 
     .. math:: C = c_d \, C_0(z) (1 - \beta z^W), \qquad
@@ -194,19 +193,6 @@ class Comb(Strategy):
         fixed_point.checked(state, x)
         differences = fixed_point.comb(state, x, first, self.beta, self.largest_total)
         return self.blt.encode(state, differences, first)
-
-    def coordinates(self, first: int, steps: int) -> Int64:
-        """One row a step."""
-        return step_coordinates(first, steps)
-
-    def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
-        return True
-
-    @property
-    def drawn_places(self) -> int:
-        """1: every row."""
-        return 1
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states, its last increments, and the states of the views."""

@@ -36,10 +36,9 @@ from tidegauge.strategies.strategy import (
     Float64,
     Int64,
     Norm,
+    RowPerStep,
     State,
-    Strategy,
     refuse_l1,
-    step_coordinates,
 )
 
 __all__ = ["LONGEST", "NormalisedBlt", "fit_normalised"]
@@ -58,7 +57,7 @@ _DESIGN = 4  # the horizon, in lengths of the stream, for which a filter is fitt
 
 @final
 @dataclass(frozen=True)
-class NormalisedBlt(Strategy):
+class NormalisedBlt(RowPerStep):
     r"""A buffered Toeplitz filter of totals that are multiplied, step by step, by integers.
 
     .. math:: C' x = C (a x / 2^{20}), \qquad a_s \approx 2^{20} / D(T - s)
@@ -205,19 +204,6 @@ class NormalisedBlt(Strategy):
         if len(fitting) < len(x):
             return self._filter.encode(state, x, first)  # refuses it
         return self._filter.encode(state, fitting, first)
-
-    def coordinates(self, first: int, steps: int) -> Int64:
-        """One row a step."""
-        return step_coordinates(first, steps)
-
-    def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
-        return True
-
-    @property
-    def drawn_places(self) -> int:
-        """1: every row."""
-        return 1
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states and those of the views, all zero."""

@@ -209,7 +209,7 @@ class DecayedTree(Strategy):
         return step_coordinates(first, steps)
 
     def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
+        """Always: equal gains weigh draws alike, and gains fall after every odd step."""
         return True
 
     @property

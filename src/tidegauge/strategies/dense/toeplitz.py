@@ -22,10 +22,9 @@ from tidegauge.strategies.strategy import (
     Float64,
     Int64,
     Norm,
+    RowPerStep,
     State,
-    Strategy,
     refuse_l1,
-    step_coordinates,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ _NEGLIGIBLE = 1e-12
 
 @final
 @dataclass(frozen=True)
-class DenseToeplitz(Strategy):
+class DenseToeplitz(RowPerStep):
     r"""C is a lower-triangular Toeplitz matrix of integers over 2^lattice_bits; nothing is rounded.
 
     .. math:: (C x)_t = \sum_{k \le t} c_k x_{t-k}
@@ -172,19 +171,6 @@ class DenseToeplitz(Strategy):
         out = np.empty_like(x)
         _kernels.encode(x, history, self._integers, self.largest_total, first, out)
         return out
-
-    def coordinates(self, first: int, steps: int) -> Int64:
-        """One row a step."""
-        return step_coordinates(first, steps)
-
-    def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
-        return True
-
-    @property
-    def drawn_places(self) -> int:
-        """1: every row."""
-        return 1
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """Room for the first increments, and the states of the views."""

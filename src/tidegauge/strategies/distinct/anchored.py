@@ -22,9 +22,8 @@ from tidegauge.strategies.strategy import (
     Float64,
     Int64,
     Norm,
+    RowPerStep,
     State,
-    Strategy,
-    step_coordinates,
 )
 
 __all__ = ["Anchored", "anchored"]
@@ -36,7 +35,7 @@ _NEAR = 1.6  # radices are looked for within so many times the even one
 
 @final
 @dataclass(frozen=True)
-class Anchored(Strategy):
+class Anchored(RowPerStep):
     r"""x_t counts the different values of the last W steps; each step is measured once, see below.
 
     Of nested periods :math:`b_1 = 1 | b_2 | \dots | b_m`, step t (from 1) belongs to the largest
@@ -154,19 +153,6 @@ class Anchored(Strategy):
                 rows[at[own]] -= before[own]
             anchors[level] = exact[at[-1]]
         return rows
-
-    def coordinates(self, first: int, steps: int) -> Int64:
-        """One row a step."""
-        return step_coordinates(first, steps)
-
-    def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
-        return True
-
-    @property
-    def drawn_places(self) -> int:
-        """1: every row."""
-        return 1
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """What was decoded at the last multiple of each period, in whole counts.

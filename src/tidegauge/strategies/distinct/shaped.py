@@ -28,9 +28,8 @@ from tidegauge.strategies.strategy import (
     Float64,
     Int64,
     Norm,
+    RowPerStep,
     State,
-    Strategy,
-    step_coordinates,
 )
 
 __all__ = ["Shaped", "shaped"]
@@ -40,7 +39,7 @@ _FINE = 1 << 64  # the decoder's poles are found in units of 2^-128
 
 @final
 @dataclass(frozen=True)
-class Shaped(Strategy):
+class Shaped(RowPerStep):
     r"""x_t counts the different values of the last W steps; its noise is a filter b of white noise.
 
     .. math:: C = 1 / b, \qquad c_0 = 1, \; c_k = -\sum_j w_j \theta_j^{k-1}, \; \theta_j = 1 - g_j
@@ -164,19 +163,6 @@ class Shaped(Strategy):
         plus: Int64 = fixed_point.encode(state, x, gaps, weights, largest, bits)
         doubled: Int64 = np.clip(x, -largest, largest) << (bits + 1)
         return np.subtract(doubled, plus, out=doubled)
-
-    def coordinates(self, first: int, steps: int) -> Int64:
-        """One row a step."""
-        return step_coordinates(first, steps)
-
-    def gain_tells_terms(self, view: Decay) -> bool:
-        """Always: noise comes and never goes, or each step has draws of one kind."""
-        return True
-
-    @property
-    def drawn_places(self) -> int:
-        """1: every row."""
-        return 1
 
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The decoder's own states, all zero.

@@ -13,7 +13,7 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
-from tidegauge.engine.publisher import block_name, measurement_sum
+from tidegauge.engine.publisher import block_name
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
@@ -177,25 +177,25 @@ class PublicFolder:
         # each step has a row of its own, so the rows themselves say how many steps they are of
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)
-        steps = last - step
+        block = Block(step, last - step, np.ascontiguousarray(measured))
         expected = {
             "fingerprint": self.plan.fingerprint,
             "gauge": gauge,
             "first_step": str(step + 1),
-            "steps": str(steps),
+            "steps": str(block.steps),
             "lattice_bits": str(strategy.lattice_bits),
-            "sha256": measurement_sum(measured),
+            "sha256": block.sum,
         }
-        if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
+        if any(about.get(name) != value for name, value in expected.items()) or block.steps < 1:
             raise self._changed(path)
-        numbers = strategy.coordinates(step, steps)
+        numbers = strategy.coordinates(step, block.steps)
         places = {
             "step": numbers // COORDINATES_PER_STEP + 1,
             "row": numbers % COORDINATES_PER_STEP,
         }
         if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
             raise self._changed(path)
-        return Block(step, steps, np.ascontiguousarray(measured))
+        return block
 
     def _changed(self, path: Path) -> InvalidInput:
         return InvalidInput(

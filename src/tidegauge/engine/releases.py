@@ -98,33 +98,52 @@ class Published:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
         return values.sum(axis=1, keepdims=True) if self.total else values
 
-    def table(self, first: int, values: Float64) -> pl.DataFrame:
+    def places(self, first: int, steps: int) -> list[pl.Series]:
+        """Return the columns that say where and when, one row a published step and cell.
+
+        They are the same for every view of a gauge with the same ``every`` and ``total``.
+
+        Args:
+            first: The first step of a block, from 0.
+            steps: How many it has.
+        """
+        import polars as pl
+
+        numbers = self.steps(first, steps)
+        cells = len(self.cells)
+        return [
+            *self._cells(len(numbers)),
+            pl.Series("step", np.repeat(numbers, cells)),
+            *self._times(numbers, cells),
+        ]
+
+    def table(
+        self, first: int, values: Float64, places: Sequence[pl.Series] | None = None
+    ) -> pl.DataFrame:
         """Return the releases of a block: one row a published step and cell, step by step.
 
         Args:
             first: The first step of the block, from 0.
             values: The decoded view, shape (steps, cells), in grains.
+            places: What :meth:`places` returns for these steps, if it is known already.
         """
         import polars as pl
 
         numbers = self.steps(first, len(values))
-        cells = len(self.cells)
-        shown = self.of(values[numbers - 1 - first]).reshape(-1) * self.grain
-        half = np.repeat(self.half_width(numbers), cells)
-        rows = len(shown)
+        shown = self.of(values[-(first + 1) % self.every :: self.every]) * self.grain
+        half = self.half_width(numbers)[:, np.newaxis]
+        rows = shown.size
         columns = [
             _constant("gauge", self.gauge.name, rows),
             _constant("view", self.name, rows),
-            *self._cells(len(numbers)),
-            pl.Series("step", np.repeat(numbers, cells)),
-            *self._times(numbers, cells),
-            pl.Series("value", shown),
-            pl.Series("noise_std", np.repeat(self.noise_std(numbers), cells)),
-            pl.Series("lower", shown - half),
-            pl.Series("upper", shown + half),
-            pl.Series("level", np.full(rows, self.gauge.mechanism.level)),
+            *(self.places(first, len(values)) if places is None else places),
+            pl.Series("value", shown.reshape(-1)),
+            pl.Series("noise_std", np.repeat(self.noise_std(numbers), shown.shape[1])),
+            pl.Series("lower", (shown - half).reshape(-1)),
+            pl.Series("upper", (shown + half).reshape(-1)),
+            pl.Series("level", [self.gauge.mechanism.level]).new_from_index(0, rows),
             _constant("band", self.gauge.mechanism.band, rows, BANDS),  # it may change later
-            pl.Series("complete", np.repeat(self.complete(numbers), cells)),
+            pl.Series("complete", np.repeat(self.complete(numbers), shown.shape[1])),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
         ]
         return pl.DataFrame(columns)

@@ -10,16 +10,19 @@ whether it stands, the store takes nothing more: the next opening looks.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NoReturn, final
+from typing import Any, NoReturn, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.engine.lock import Owner, this_process
 from tidegauge.engine.packing import pack, unpack
@@ -48,6 +51,12 @@ class Block:
     first: int
     steps: int
     measured: Int64
+
+    @cached_property
+    def sum(self) -> str:
+        """The SHA-256 of the rows as published: little-endian int64, row by row."""
+        rows = np.ascontiguousarray(self.measured, "<i8").reshape(-1)
+        return hashlib.sha256(rows.data).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -220,13 +229,14 @@ class Store:
         """
         with speaking(self.path):
             row = self._connection.execute(
-                "SELECT steps, cells, v, digest FROM block WHERE first = ? AND gauge = ?",
+                "SELECT steps, cells, size, v, digest FROM block WHERE first = ? AND gauge = ?",
                 (first, self._gauges[gauge]),
             ).fetchone()
-        if row is None or row[3] != digest(first, self._gauges[gauge], *row[:3]):
+        if row is None or row[4] != digest(first, self._gauges[gauge], *row[:4]):
             raise damaged(self.path)
-        measured = np.frombuffer(row[2], "<i8").reshape(-1, row[1]).copy()
-        return Block(first, row[0], measured)
+        steps, cells, size, data, _ = row
+        measured = np.frombuffer(data, f"<i{size}").reshape(-1, cells).astype(np.int64)
+        return Block(first, steps, measured)
 
     def reading(self, gauge: str, first: int) -> tuple[int, State] | None:
         """Return the latest stored state of a decoder that is not after ``first``, and its step."""
@@ -367,12 +377,10 @@ class Store:
     def _insert(self, first: int, steps: int, blocks: Mapping[str, Int64]) -> None:
         self._connection.execute("INSERT INTO span VALUES (?, ?)", (first, steps))
         for name, number in self._gauges.items():
-            measured = np.ascontiguousarray(blocks[name], "<i8")
-            cells, data = measured.shape[1], measured.tobytes()
-            check = digest(first, number, steps, cells, data)
+            measured = _narrow(blocks[name])
+            row = first, number, steps, measured.shape[1], measured.itemsize, measured.tobytes()
             self._connection.execute(
-                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)",
-                (first, number, steps, cells, data, check),
+                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, digest(*row))
             )
 
     def _write_state(self, number: int, data: bytes) -> None:
@@ -402,3 +410,10 @@ class Store:
                 raise damaged(self.path)
             self._parts[number, part] = data
         return b"".join(data for _, data, _ in rows)
+
+
+def _narrow(rows: Int64) -> NDArray[np.signedinteger[Any]]:
+    """Return integers in the fewest bytes each that hold them all: rarely more than two."""
+    low, high = rows.min(initial=0), rows.max(initial=0)
+    sizes = (size for size in (1, 2, 4) if -(1 << 8 * size - 1) <= low <= high < 1 << 8 * size - 1)
+    return rows.astype(f"<i{next(sizes, 8)}", copy=False)

@@ -46,7 +46,7 @@ class Published:
     every: int = 1
     total: bool = False
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Published, ...]:
         """What is published of the view: itself and, if the plan says so, the sum of all cells."""
         return (self, replace(self, total=True)) if self.gauge.totals else (self,)
@@ -148,17 +148,21 @@ class Published:
         ]
         return pl.DataFrame(columns)
 
-    def _cells(self, steps: int) -> list[pl.Series]:
-        """One column for each of the ``by`` columns, under its own name."""
+    @cached_property
+    def _names(self) -> list[pl.Series]:
+        """The cells' values in each of the ``by`` columns, which a live step asks for anew."""
         import polars as pl
 
-        order = np.tile(np.arange(len(self.cells)), steps)
         columns = []
         for position, (name, _) in enumerate(self.gauge.by):
             values = [cell[position] for cell in self.cells]
-            kind = pl.Enum(list(dict.fromkeys(values)))
-            columns.append(pl.Series(name, values, dtype=kind).gather(order))
+            columns.append(pl.Series(name, values, dtype=pl.Enum(list(dict.fromkeys(values)))))
         return columns
+
+    def _cells(self, steps: int) -> list[pl.Series]:
+        """One column for each of the ``by`` columns, under its own name."""
+        order = np.tile(np.arange(len(self.cells)), steps)
+        return [names.gather(order) for names in self._names]
 
     def _times(self, numbers: Int64, cells: int) -> list[pl.Series]:
         """Begin and end of each step in UTC, half open; null where a step is a record."""

@@ -67,7 +67,7 @@ def smooth_bound(values: NDArray[np.float64], rank: int, b: Fraction, most: floa
             "bounded up to there. Take the threshold from fewer of them."
         )
     ordered = np.concatenate(([0.0], np.sort(values), [most]))
-    weights = _weights(b - 4 * _ERROR, len(ordered) - 1)
+    weights = _weights(min(b, Fraction(_GONE)) - 4 * _ERROR, len(ordered) - 1)
     found = _kernels.largest_gap(ordered, weights, rank)
     return max(Fraction(float(found)), Fraction(most) * _FLOOR) * (1 + 2 * _ERROR)
 

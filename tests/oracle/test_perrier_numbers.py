@@ -244,5 +244,6 @@ def test_the_worst_noise_of_the_binary_tree():
         assert 3 * 1440 == small.sensitivity
 
 
-def test_threshold_bounds_hold_for_any_bound():
+def test_bounds_and_smoothness_may_be_of_any_size():
+    assert 2 == round(smooth_sensitivity([1, 3, 3], 2, 1e12, 9), 9)
     np.testing.assert_allclose(float(smooth_bound(np.zeros(3), 3, Fraction(1), 1e90)), 1e90)

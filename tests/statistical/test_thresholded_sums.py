@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from tidegauge.mechanisms.measure import measure_threshold
+from tidegauge.mechanisms.threshold import ThresholdRule
 from tidegauge.papers.perrier import BinaryTree, ThresholdedSum
-from tidegauge.testing import seeded_system, seeded_thresholded
+from tidegauge.testing import SeededWords, seeded_system, seeded_thresholded
 
 pytestmark = pytest.mark.statistical
 
@@ -38,6 +40,15 @@ def test_the_measured_std_is_the_predicted_one_whatever_the_threshold_is():
     # a draw of Laplace noise has the kurtosis 6: its squares vary by sqrt(5 / runs)
     np.testing.assert_allclose((measured**2).mean(axis=0), 1, atol=4 * (5 / runs) ** 0.5)
     assert (np.abs((measured**2).mean(axis=0) * 1.9 - 1) > 0.4).all()  # half the noise is noticed
+
+
+def test_thresholds_lie_below_the_quantile_as_often_as_allowed():
+    values, rule = np.arange(1000) * 1000, ThresholdRule(1, 0.001, 0.5, 0.2)
+    at = int(values[rule.rank(1000) - 1])
+    runs = 800
+    draws = [measure_threshold(rule, values, 1 << 20, SeededWords(seed)) for seed in range(runs)]
+    below = np.mean(np.array(draws) < at)
+    assert abs(below - 0.2) < 4 * (0.2 * 0.8 / runs) ** 0.5
 
 
 def test_the_measured_std_of_the_tree_is_the_predicted_one():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -10,13 +11,21 @@ from numpy.typing import NDArray
 
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.gauge import Gauge
+from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
 from tidegauge.noise.randomness import AesWords, Words
+from tidegauge.papers.perrier.thresholded import ThresholdedSum
 from tidegauge.papers.system import System
 
-__all__ = ["SeededWords", "seeded_gauge", "seeded_meter", "seeded_system"]
+__all__ = [
+    "SeededWords",
+    "seeded_gauge",
+    "seeded_meter",
+    "seeded_system",
+    "seeded_thresholded",
+]
 
 Made = TypeVar("Made", bound=System)
 
@@ -85,4 +94,11 @@ def seeded_system(seed: int, system: Made) -> Made:
     """Return a system that has measured nothing yet, made INSECURE: its noise can be repeated."""
     system.close()
     system._meter = seeded_meter(seed, system.plan)
+    return system
+
+
+def seeded_thresholded(seed: int, system: ThresholdedSum) -> ThresholdedSum:
+    """Return a system that has measured nothing yet, made INSECURE: its noise can be repeated."""
+    system._draw = partial(measure_threshold, words=SeededWords(seed))
+    system._open = lambda plan: seeded_meter(seed + 1 + (plan.end != 1), plan)
     return system

@@ -1,1 +1,1 @@
-"""The gauge: where noise meets data, in one function."""
+"""The gauge: where noise meets data, in one file."""

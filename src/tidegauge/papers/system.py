@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidegauge.checks import integer
+from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, LiveState
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.meter import Meter
@@ -27,7 +27,7 @@ from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.named import ByName
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64, Norm
 
-__all__ = ["GRAINS", "System", "grains_of", "plan_of"]
+__all__ = ["GRAINS", "System", "array_of", "grains_of", "moved_by", "plan_of"]
 
 GRAINS = 1 << 20
 """Grains in 1: readings in [0, 1] are rounded to multiples of 2^-20 before anything else."""
@@ -89,6 +89,13 @@ def plan_of(
     return design(request)
 
 
+def moved_by(plan: GaugePlan) -> Fraction:
+    """Return how far one reading moves all measurements of a plan, in grains; never too little."""
+    norm = Norm.L2 if isinstance(plan.cost, GaussianCost) else Norm.L1
+    strategy = plan.strategy
+    return strategy.sensitivity(norm, plan.neighbors) / Fraction(2) ** strategy.lattice_bits
+
+
 class System(ABC):
     """One system of a paper: exact readings go in, noisy values of one decay come out.
 
@@ -102,17 +109,21 @@ class System(ABC):
     _plan: GaugePlan
     _meter: Meter
     _reading: Reading
-    _unit: int
+    _unit: int | Fraction
+    _upper: int | Fraction
     _scalar: bool
 
-    def _start(self, plan: GaugePlan, *, unit: int = GRAINS) -> None:
+    def _start(
+        self, plan: GaugePlan, *, unit: int | Fraction = GRAINS, upper: int | Fraction = 1
+    ) -> None:
         """Begin.
 
         Args:
             plan: Of one view.
             unit: Grains in 1, in which values are released.
+            upper: The largest reading; 0 is the least.
         """
-        self._plan, self._unit = plan, unit
+        self._plan, self._unit, self._upper = plan, unit, upper
         self._scalar = plan.neighbors.cells == 1
         self._meter = Meter(plan)
         self._reading = Reading(plan, [self.decay])
@@ -153,10 +164,7 @@ class System(ABC):
 
         In units of a reading; never below the truth.
         """
-        norm = Norm.L2 if isinstance(self.cost, GaussianCost) else Norm.L1
-        strategy = self._plan.strategy
-        moved = strategy.sensitivity(norm, self._plan.neighbors)
-        return moved / (self._unit * Fraction(2) ** strategy.lattice_bits)
+        return moved_by(self._plan) / self._unit
 
     def update(self, reading: ArrayLike) -> Float64:
         """Measure one step and release the decayed sum.
@@ -195,7 +203,7 @@ class System(ABC):
         Raises:
             InvalidParameter: There is no such step.
         """
-        return float(self._plan.noise_std(self.decay, [self._checked(step)])[0]) / self._unit
+        return float(self._plan.noise_std(self.decay, [self._checked(step)])[0]) / float(self._unit)
 
     def error_at(self, gamma: float, step: int) -> float:
         """Return what the noise at a step exceeds with probability at most ``gamma``.
@@ -211,7 +219,7 @@ class System(ABC):
             InvalidParameter: A number is out of range.
         """
         plan = self._plan.with_intervals(level=1 - gamma, band="pointwise")
-        return float(plan.half_width(self.decay, [self._checked(step)])[0]) / self._unit
+        return float(plan.half_width(self.decay, [self._checked(step)])[0]) / float(self._unit)
 
     def close(self) -> None:
         """Erase the key; nothing more can be measured. ``with`` a system does it at the end."""
@@ -225,11 +233,11 @@ class System(ABC):
 
     def _exact(self, readings: ArrayLike, *, block: bool) -> Int64:
         """The readings in grains, shape (steps, cells), checked whole before anything changes."""
-        return grains_of(self._shaped(readings, block=block), self._unit)
+        return grains_of(self._shaped(readings, block=block), self._unit, self._upper)
 
     def _shaped(self, readings: ArrayLike, *, block: bool) -> NDArray[Any]:
         """An array of shape (steps, cells)."""
-        array = _array(readings)
+        array = array_of(readings)
         wanted = ("steps",) * block + (() if self._scalar else (self.cells,))
         if array.ndim != len(wanted) or (not self._scalar and array.shape[-1] != self.cells):
             named = ", ".join(map(str, wanted)) + "," * (len(wanted) == 1)
@@ -253,7 +261,7 @@ class System(ABC):
 
     def _decoded(self, out: Float64, first: int) -> Float64:
         """Decoded grains, shape (steps, cells), from step ``first`` (from 0) on, as released."""
-        return out / self._unit
+        return out / float(self._unit)
 
     def _checked(self, step: int) -> int:
         last = self._plan.last_step or MOST_STEPS
@@ -272,28 +280,44 @@ class System(ABC):
         return f"{type(self).__name__}(cells={self.cells}, step={self.step}, cost={self.cost})"
 
 
-def grains_of(readings: NDArray[Any], unit: int = GRAINS) -> Int64:
-    """Return reals in [0, 1] in grains, rounded to the nearest: neighbors stay within ``unit``.
+def grains_of(
+    readings: NDArray[Any], unit: int | Fraction = GRAINS, upper: int | Fraction = 1
+) -> Int64:
+    """Return reals in [0, upper] in grains, rounded to the nearest.
+
+    Two of them are never further apart than ``unit * upper``, which is a whole number.
+
+    Args:
+        readings: Of any shape.
+        unit: Grains in 1.
+        upper: The largest reading.
 
     Raises:
-        InvalidInput: Not real numbers in [0, 1]; no value is shown.
+        InvalidInput: Not real numbers in [0, upper]; no value is shown.
     """
+    span = f"[0, {shown(upper)}]"
     if readings.dtype.kind not in "biuf":
         raise InvalidInput(
             f"Expected readings that are real numbers, got dtype {readings.dtype}. Noise is made "
-            "for numbers in [0, 1]. Convert them first."
+            f"for numbers in {span}. Convert them first."
         )
-    if readings.size and not ((readings >= 0) & (readings <= 1)).all():  # false of NaN as well
+    largest = float(upper)
+    if readings.size and not ((readings >= 0) & (readings <= largest)).all():  # false of NaN too
         raise InvalidInput(
-            "Expected readings in [0, 1], got one outside, or one that is no number. Noise is made "
-            "for a change of at most 1. Scale by the declared range first, and drop what is "
-            "missing as 0."
+            f"Expected readings in {span}, got one outside, or one that is no number. Noise is "
+            f"made for a change of at most {shown(upper)}. Scale by the declared range first, or "
+            "clamp to it, and drop what is missing as 0."
         )
-    exact: Int64 = np.rint(readings.astype(np.float64) * unit).astype(np.int64)
-    return np.ascontiguousarray(exact)
+    exact: Int64 = np.rint(readings.astype(np.float64) * float(unit)).astype(np.int64)
+    return np.minimum(np.ascontiguousarray(exact), int(unit * upper))
 
 
-def _array(readings: ArrayLike) -> NDArray[Any]:
+def array_of(readings: ArrayLike) -> NDArray[Any]:
+    """Return readings as an array.
+
+    Raises:
+        InvalidInput: They are no rectangular array, or under a mask; no value is shown.
+    """
     try:
         array = np.asarray(readings)
     except Exception:  # whatever a foreign object raises may show its data: not passed on

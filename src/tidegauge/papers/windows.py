@@ -176,7 +176,7 @@ class AllWindowSum(System):
         strategy = self._plan.strategy
         assert isinstance(strategy, Blocks)
         lengths = np.array([self._checked_window(length)], np.int64)
-        sums = strategy.windows(self._reading.state, lengths, self.step)[0] / self._unit
+        sums = strategy.windows(self._reading.state, lengths, self.step)[0] / float(self._unit)
         value: Float64 = sums[0] if self._scalar else sums
         return value
 
@@ -191,7 +191,8 @@ class AllWindowSum(System):
             InvalidParameter: There is no such step or window.
         """
         length = self._longest if window is None else self._checked_window(window)
-        return float(self._plan.noise_std(Window(length), [self._checked(step)])[0]) / self._unit
+        std = self._plan.noise_std(Window(length), [self._checked(step)])[0]
+        return float(std) / float(self._unit)
 
     def _checked_window(self, length: int) -> int:
         why = "Blocks further back are not kept. Make the system with a larger longest."

@@ -24,7 +24,7 @@ from tidegauge.strategies.distinct.named import first_occurrences
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.stepped import build_polynomial_sum
 from tidegauge.strategies.strategy import Strategy
-from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
+from tidegauge.strategies.trees import binary_tree, build_all_window_sum, build_window_sum
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
 
@@ -68,6 +68,11 @@ def _stream_itself(asked: Asked) -> Identity:
 
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
+        "BinaryTree": NamedStrategy(
+            binary_tree,
+            "BinaryTree, the binary mechanism for running sums",
+            offered=False,  # blocks of the best base are tried already
+        ),
         "DistinctCount": NamedStrategy(
             first_occurrences,
             "DistinctCount, a binary tree over values seen for the first time",

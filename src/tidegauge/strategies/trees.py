@@ -22,6 +22,7 @@ __all__ = [
     "DECODINGS",
     "LONGEST_WINDOW",
     "all_window_sum",
+    "binary_tree",
     "build_all_window_sum",
     "build_window_sum",
     "level_weights",
@@ -151,6 +152,25 @@ def all_window_sum(
     room = _RANGE_BITS - lattice_bits - (most - 1).bit_length() - (count - 1)
     weights = level_weights(count, value, 1 << max(0, min(_TOP_BITS, room)))
     return Blocks(levels, False, lattice_bits, weights, printed)
+
+
+def binary_tree(asked: Asked) -> Blocks:
+    """Return the binary mechanism for running sums, with a level for each bit of the last step.
+
+    Source: Chan, Shi and Song 2011; Perrier, Asghar and Kaafar (NDSS 2019), whose log2 n levels
+    are one too few wherever n is a power of two. Proof: docs/proofs/blocks.md.
+
+    Raises:
+        UnsupportedCombination: The view is another, or the stream has no known length.
+    """
+    steps = asked.end or asked.horizon
+    if asked.views != (Running(),) or steps is None:
+        raise UnsupportedCombination(
+            "Expected the running sum of a stream of known length, got another request. The "
+            "levels of BinaryTree are counted from it. Declare end, or leave the strategy out."
+        )
+    longest = 1 << min(steps, LONGEST_WINDOW).bit_length() - 1
+    return Blocks.base(2, longest, _lattice_bits(asked, longest))
 
 
 def build_window_sum(asked: Asked, *, decode: str = "root-drop") -> Blocks:

@@ -1,0 +1,172 @@
+"""The private threshold: the conditions of its proof on every small case, and twins that fail them.
+
+What is judged is what the code hands to its noise: the center and the scale of each list of values.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms import measure
+from tidegauge.mechanisms.smooth import smooth_bound
+from tidegauge.mechanisms.threshold import ThresholdRule
+from tidegauge.noise.intervals import exp_bracket
+from tidegauge.testing import SeededWords
+
+Law = tuple[Fraction, Fraction]
+RULES = [
+    ThresholdRule(1, Fraction(1, 100), Fraction(1, 4), Fraction(6, 1000)),
+    ThresholdRule(Fraction(1, 2), Fraction(1, 10**6), Fraction(1, 2), Fraction(6, 1000)),
+    ThresholdRule(5, Fraction(1, 10**4), Fraction(3, 4), Fraction(1, 10)),
+    ThresholdRule(1, Fraction(1, 10**9), Fraction(99, 100), Fraction(6, 1000)),
+]
+
+
+@pytest.fixture
+def laws(monkeypatch):
+    """A function from a rule and values to the center and scale of the threshold's law."""
+    monkeypatch.setattr(
+        measure, "clamped_laplace", lambda words, center, scale, most: (center, scale)
+    )
+
+    def law(rule: ThresholdRule, values: Any, most: int) -> Law:
+        found: Any = measure.measure_threshold(
+            rule, np.array(values, np.int64), most, SeededWords(1)
+        )
+        return found
+
+    return law
+
+
+def small(most: int, count: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Every pair of neighboring lists of so many values."""
+    for values in itertools.combinations_with_replacement(range(most + 1), count):
+        for place, other in itertools.product(range(count), range(most + 1)):
+            yield values, (*values[:place], other, *values[place + 1 :])
+
+
+def random_pairs(runs: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Neighbors of up to 60 values up to 1000, with ties and gaps."""
+    rng = np.random.default_rng(7)
+    for _ in range(runs):
+        values = rng.integers(0, int(rng.choice([2, 30, 1001])), rng.integers(1, 60))
+        other = values.copy()
+        other[rng.integers(len(values))] = rng.choice([0, 1000, rng.integers(1001)])
+        yield values, other
+
+
+def assert_private(rule: ThresholdRule, one: Law, other: Law) -> None:
+    """The two conditions from which (epsilon, delta) follows; see the proof page."""
+    least, most = sorted((one[1], other[1]))
+    assert abs(one[0] - other[0]) <= rule.a * least, "the center moves too far"
+    assert most * exp_bracket(rule.b, 100)[1] <= least * 2**100 * (1 + Fraction(1, 2**95)), (
+        "the scale is not smooth"
+    )
+
+
+def judge(rule: ThresholdRule, laws: Any) -> None:
+    """Every pair of neighbors among four values up to 3."""
+    for values, other in small(3, 4):
+        assert_private(rule, laws(rule, values, 3), laws(rule, other, 3))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_center_and_scale_of_neighbors_meet_the_conditions(rule, laws):
+    judge(rule, laws)
+    for values, other in random_pairs(300):
+        assert_private(rule, laws(rule, values, 1000), laws(rule, other, 1000))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_conditions_give_epsilon_and_delta(rule):
+    """P(|Z| > z) = e^-z, beyond the z up to which no ratio exceeds e^epsilon; and by quadrature."""
+    a, b = float(rule.a), float(rule.b)
+    assert b <= a
+    assert math.exp(-(a + b) / math.expm1(b)) <= float(rule.delta)
+    z = np.linspace(-60, 60, 2_000_001)
+    for shift, growth in itertools.product((-a, 0, a), (-b, 0, b)):
+        scale = math.exp(growth)
+        moved = shift * min(1, scale)
+        p, q = np.exp(-np.abs(z)) / 2, np.exp(-np.abs(z - moved) / scale) / (2 * scale)
+        excess = np.maximum(p - math.exp(float(rule.epsilon)) * q, 0).sum() * (z[1] - z[0])
+        assert excess <= float(rule.delta)
+
+
+def test_a_threshold_without_kappa_is_caught(laws):
+    rule = ThresholdRule(1, Fraction(1, 100), Fraction(1, 4), Fraction(6, 1000))
+    rule.__dict__["kappa"] = Fraction(1)
+    with pytest.raises(AssertionError, match="center"):
+        judge(rule, laws)
+
+
+def test_a_bound_without_its_last_gap_is_caught(laws, monkeypatch):
+    """The public comparator's: t runs up to k, not k + 1."""
+
+    def wrong(values: Any, rank: int, b: Fraction, most: float) -> Fraction:
+        s = [0.0, *sorted(values), most]
+        ks = range(len(values) + 1)
+        padded = {i: s[min(max(i, 0), len(s) - 1)] for i in range(-len(s), 2 * len(s))}
+        found = max(
+            math.exp(-float(b) * k)
+            * max(padded[rank + t] - padded[rank + t - k - 1] for t in range(k + 1))
+            for k in ks
+        )
+        return max(Fraction(found), Fraction(1, 1 << 60))
+
+    monkeypatch.setattr(measure, "smooth_bound", wrong)
+    with pytest.raises(AssertionError):
+        judge(RULES[1], laws)
+
+
+def test_a_bound_that_is_the_local_sensitivity_alone_is_caught(laws, monkeypatch):
+    def local(values: Any, rank: int, b: Fraction, most: float) -> Fraction:
+        s = [0.0, *sorted(values), most]
+        return Fraction(max(s[rank] - s[rank - 1], s[rank + 1] - s[rank], 2.0**-60))
+
+    monkeypatch.setattr(measure, "smooth_bound", local)
+    with pytest.raises(AssertionError):
+        judge(RULES[0], laws)
+
+
+def test_rounding_leaves_the_bound_smooth_where_it_decays_for_long():
+    """Long lists: the bound falls by e^-bk over thousands of k, and floats err at each."""
+    rng = np.random.default_rng(9)
+    values = np.sort(rng.exponential(size=4000) * 100).astype(np.int64).astype(float).clip(0, 5000)
+    b = Fraction(1, 300)
+    for _ in range(40):
+        other = values.copy()
+        other[rng.integers(4000)] = rng.choice([0, 5000])
+        one, two = (smooth_bound(v, 3900, b, 5000.0) for v in (values, other))
+        least, most = sorted((one, two))
+        assert most * exp_bracket(b, 100)[1] <= least * 2**100
+
+
+def test_what_the_proof_does_not_cover_is_refused():
+    with pytest.raises(UnsupportedCombination, match="at most 5"):
+        ThresholdRule(60, Fraction(1, 10**6), Fraction(1, 4), Fraction(6, 1000))
+    with pytest.raises(UnsupportedCombination, match="beta_lt"):
+        ThresholdRule(1, Fraction(1, 10), Fraction(1, 4), Fraction(1, 1000))
+    with pytest.raises(UnsupportedCombination, match="2\\^-30"):
+        ThresholdRule(Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 4), Fraction(6, 1000))
+    bad: list[tuple[Any, Any, Any, Any]] = [
+        (0, 0.1, 0.5, 0.1),
+        (-1, 0.1, 0.5, 0.1),
+        (math.nan, 0.1, 0.5, 0.1),
+        (1, 0, 0.5, 0.1),
+        (1, 1, 0.5, 0.1),
+        (1, 0.1, 0, 0.1),
+        (1, 0.1, 1, 0.1),
+        (1, 0.1, 0.5, 0),
+        (1, 0.1, 0.5, 0.5),
+        ("1", 0.1, 0.5, 0.1),
+        (None, 0.1, 0.5, 0.1),
+    ]
+    for numbers in bad:
+        with pytest.raises(InvalidParameter):
+            ThresholdRule(*numbers)

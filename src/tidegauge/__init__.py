@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     )
     from tidegauge.mechanisms.design import plan
     from tidegauge.mechanisms.gauge import Gauge
+    from tidegauge.mechanisms.mean import MeanRelease
+    from tidegauge.mechanisms.mean_gauge import MeanGauge
     from tidegauge.mechanisms.release import Release
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
     from tidegauge.privacy.unit import Contributions
@@ -52,6 +54,8 @@ __all__ = [
     "InvalidParameter",
     "LiveState",
     "Locked",
+    "MeanGauge",
+    "MeanRelease",
     "MissingExtra",
     "Polynomial",
     "PureDP",
@@ -80,6 +84,8 @@ _HOMES = {
     ),
     "mechanisms.design": ("plan",),
     "mechanisms.gauge": ("Gauge",),
+    "mechanisms.mean": ("MeanRelease",),
+    "mechanisms.mean_gauge": ("MeanGauge",),
     "mechanisms.release": ("Release",),
     "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
     "privacy.unit": ("Contributions",),

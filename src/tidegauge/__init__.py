@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UnsupportedCombination,
         WriteFailed,
     )
+    from tidegauge.mechanisms.clipped import ClippedGauge, SumRelease
     from tidegauge.mechanisms.design import plan
     from tidegauge.mechanisms.gauge import Gauge
     from tidegauge.mechanisms.mean import MeanRelease
@@ -44,6 +45,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "BudgetExceeded",
+    "ClippedGauge",
     "Contributions",
     "Custom",
     "Difference",
@@ -66,6 +68,7 @@ __all__ = [
     "StoreBehind",
     "StoreMismatch",
     "StreamEnded",
+    "SumRelease",
     "TidegaugeError",
     "UnsupportedCombination",
     "Window",
@@ -82,6 +85,7 @@ _HOMES = {
         "MissingExtra", "SourceUnavailable", "StoreBehind", "StoreMismatch", "StreamEnded",
         "TidegaugeError", "UnsupportedCombination", "WriteFailed",
     ),
+    "mechanisms.clipped": ("ClippedGauge", "SumRelease"),
     "mechanisms.design": ("plan",),
     "mechanisms.gauge": ("Gauge",),
     "mechanisms.mean": ("MeanRelease",),

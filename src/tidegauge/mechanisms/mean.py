@@ -23,7 +23,17 @@ from tidegauge.mechanisms.request import Request, cells_of, request_of
 from tidegauge.strategies.decay import Decay, Difference
 from tidegauge.strategies.strategy import Float64, Int64
 
-__all__ = ["TOO_FEW", "Bounds", "MeanReading", "MeanRelease", "Values", "bounds_of", "mean_request"]
+__all__ = [
+    "TOO_FEW",
+    "Bounds",
+    "MeanReading",
+    "MeanRelease",
+    "Values",
+    "bounds_of",
+    "mean_request",
+    "refuse_without_mean",
+    "shaped_release",
+]
 
 TOO_FEW = "the noisy count is too small for a mean"
 
@@ -227,6 +237,16 @@ class Values:
         shape = self.values.shape
         self.steps = _places("steps", steps, shape, length)
         self.cells = _places("cells", cells, shape, number)
+
+    def part(self, start: int, stop: int) -> Values:
+        """Return the values of some of the steps, as a block of its own."""
+        if start == 0 and stop == self.length:
+            return self
+        inside = (start <= self.steps) & (self.steps < stop)
+        part = object.__new__(Values)
+        part.values, part.cells = self.values[inside], self.cells[inside]
+        part.steps, part.length, part.number = self.steps[inside] - start, stop - start, self.number
+        return part
 
     def totals(self, each: Int64) -> Int64:
         """Add up one number for each event exactly, by step and cell; shape (length, number)."""

@@ -47,6 +47,8 @@ class Request:
         name: What the gauge is called where there are several.
         budget_weight: Its part in the split of the guarantee over several gauges.
         strategy: The only candidate, asked for by name; None: all that fit are compared.
+        rescaled: Whether increments are multiplied by factors that move before views are made of
+            them: only strategies are tried whose noise is then known.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -65,6 +67,7 @@ class Request:
     name: str = ""
     budget_weight: Fraction = Fraction(1)
     strategy: ByName | None = None
+    rescaled: bool = False
 
 
 def request_of(

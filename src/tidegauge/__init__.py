@@ -27,8 +27,11 @@ if TYPE_CHECKING:
         UnsupportedCombination,
         WriteFailed,
     )
+    from tidegauge.mechanisms.clipped import ClippedGauge, SumRelease
     from tidegauge.mechanisms.design import plan
     from tidegauge.mechanisms.gauge import Gauge
+    from tidegauge.mechanisms.mean import MeanRelease
+    from tidegauge.mechanisms.mean_gauge import MeanGauge
     from tidegauge.mechanisms.release import Release
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
     from tidegauge.privacy.unit import Contributions
@@ -42,6 +45,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "BudgetExceeded",
+    "ClippedGauge",
     "Contributions",
     "Custom",
     "Difference",
@@ -52,6 +56,8 @@ __all__ = [
     "InvalidParameter",
     "LiveState",
     "Locked",
+    "MeanGauge",
+    "MeanRelease",
     "MissingExtra",
     "Polynomial",
     "PureDP",
@@ -62,6 +68,7 @@ __all__ = [
     "StoreBehind",
     "StoreMismatch",
     "StreamEnded",
+    "SumRelease",
     "TidegaugeError",
     "UnsupportedCombination",
     "Window",
@@ -78,8 +85,11 @@ _HOMES = {
         "MissingExtra", "SourceUnavailable", "StoreBehind", "StoreMismatch", "StreamEnded",
         "TidegaugeError", "UnsupportedCombination", "WriteFailed",
     ),
+    "mechanisms.clipped": ("ClippedGauge", "SumRelease"),
     "mechanisms.design": ("plan",),
     "mechanisms.gauge": ("Gauge",),
+    "mechanisms.mean": ("MeanRelease",),
+    "mechanisms.mean_gauge": ("MeanGauge",),
     "mechanisms.release": ("Release",),
     "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
     "privacy.unit": ("Contributions",),

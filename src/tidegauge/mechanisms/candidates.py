@@ -37,6 +37,7 @@ from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Anchored, anchored, shaped
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.named import NAMED, ByName, named_strategy
+from tidegauge.strategies.rescaled import serves_rescaled
 from tidegauge.strategies.strategy import Norm, Strategy
 
 __all__ = ["candidates"]
@@ -170,6 +171,8 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
         return
     for name, strategy in tried:
         try:
+            if request.rescaled and not (serves_rescaled(strategy) and kind is GaussianCost):
+                raise UnsupportedCombination("its noise under a clip that moves is not known")
             check_distinct(strategy, request.neighbors)
             best, law = funded(strategy, request, cost)
             views = tuple(_predicted(request, best, law, cost))
@@ -186,6 +189,7 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
     """The fit, with a comb if that pays and its memory fits; then, if there is one, without."""
     longest = min(_LONGEST_LAG, _COMB_MEMORY // (16 * request.neighbors.cells))
+    longest *= not request.rescaled
     in_sight = tuple(_in_sight(decay, request.horizon) for decay in decays)
     found = _fitted(in_sight, request.horizon, _importance(request), longest)
     yield found

@@ -47,6 +47,8 @@ class Request:
         name: What the gauge is called where there are several.
         budget_weight: Its part in the split of the guarantee over several gauges.
         strategy: The only candidate, asked for by name; None: all that fit are compared.
+        rescaled: Whether increments are multiplied by factors that move before views are made of
+            them: only strategies are tried whose noise is then known.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -65,6 +67,7 @@ class Request:
     name: str = ""
     budget_weight: Fraction = Fraction(1)
     strategy: ByName | None = None
+    rescaled: bool = False
 
 
 def request_of(
@@ -86,12 +89,13 @@ def request_of(
     importance: Any = None,
     strategy: ByName | None = None,
     distinct: Distinct | None = None,
+    paired: bool = False,
 ) -> Request:
     """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
 
     ``strategy``, from :func:`~tidegauge.strategies.named.by_name`, is the only candidate if given.
-    ``distinct`` says which different values are counted, if any: see
-    :class:`~tidegauge.privacy.unit.Neighbors`.
+    ``distinct`` says which different values are counted, if any, and ``paired`` whether sums and
+    counts of the same events are measured together: see :class:`~tidegauge.privacy.unit.Neighbors`.
 
     Raises:
         InvalidParameter: An argument is impossible; the message says which and what to do.
@@ -105,8 +109,9 @@ def request_of(
     number, names, scalar = cells_of(cells)
     low, high = _change_of(max_change)
     neighbors = Neighbors(
-        unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number, distinct
-    )
+        unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number, distinct,
+        paired,
+    )  # fmt: skip
     if max_per_step is None:
         max_per_step = _EVENTS_PER_STEP * neighbors.largest
     why = "Larger totals are clamped to it. Declare the largest total that can be true."

@@ -222,6 +222,7 @@ def _neighbors(neighbors: Neighbors) -> dict[str, Any]:
         "max_cells": neighbors.max_cells,
         "cells": neighbors.cells,
         **distinct,  # sums say nothing of it
+        **({"paired": True} if neighbors.paired else {}),
     }
 
 
@@ -231,7 +232,8 @@ def _read_neighbors(reader: Reader) -> Neighbors:
     low, high = reader.integer("low"), reader.integer("high")
     touched, cells = reader.integer("max_cells"), reader.integer("cells")
     distinct = _read_distinct(reader) if "distinct" in reader.names else None
-    return Neighbors(unit, relation, low, high, touched, cells, distinct)
+    paired = reader.flag("paired") if "paired" in reader.names else False
+    return Neighbors(unit, relation, low, high, touched, cells, distinct, paired)
 
 
 def _read_distinct(reader: Reader) -> Distinct:

@@ -181,6 +181,9 @@ class Neighbors:
             each cell that it touches, and moves x at two steps for each of them. A number W: x_t
             counts the different values of the last W steps; an event moves x by at most ``high``
             over intervals of at most W steps. Proof: ``docs/proofs/distinct.md``.
+        paired: The first half of the cells holds sums, the second half how many events each adds
+            up, every one counted as ``largest`` grains: an event moves both cells of a pair or
+            none, and ``max_cells`` counts both. Proof: ``docs/proofs/mean.md``.
 
     Raises:
         InvalidParameter: A number is out of range.
@@ -191,6 +194,8 @@ class Neighbors:
         >>> add = NeighboringRelation.ADD_OR_REMOVE_ONE
         >>> Neighbors(Event(), add, 0, 1, 1, 8, distinct="ever").event_l1
         2
+        >>> Neighbors(Event(), add, -3, 3, 2, 8, paired=True).event_l2_squared
+        18
     """
 
     unit: PrivacyUnit
@@ -200,6 +205,7 @@ class Neighbors:
     max_cells: int
     cells: int
     distinct: Distinct | None = None
+    paired: bool = False
 
     def __post_init__(self) -> None:
         # kept as Python's integers: arithmetic on NumPy's would wrap around
@@ -215,6 +221,12 @@ class Neighbors:
         names = ("low", "high", "cells", "max_cells")
         for name, number in zip(names, (low, high, cells, touched), strict=True):
             object.__setattr__(self, name, number)
+        if self.paired and (cells % 2 or touched % 2 or self.distinct is not None):
+            raise InvalidParameter(
+                f"Expected pairs of a sum and a count, got cells={cells}, max_cells={touched} and "
+                f"distinct={shown(self.distinct)}. A sum without its count is no mean. Declare "
+                "even numbers, and no distinct."
+            )
         if self.distinct is not None:
             self._check_distinct()
 
@@ -255,7 +267,9 @@ class Neighbors:
         """
         if self._moves_apart:
             return 2 * self.high * self.moved_cells
-        return max(kept * span + moved * self.largest for kept, moved, span in self._changes())
+        return max(
+            kept * span + moved * self._each * self.largest for kept, moved, span in self._changes()
+        )
 
     @property
     def event_l2_squared(self) -> int:
@@ -270,16 +284,28 @@ class Neighbors:
         if self._moves_apart:
             return 2 * self.high**2 * self.moved_cells
         return max(
-            kept * span**2 + moved * self.largest**2 for kept, moved, span in self._changes()
+            kept * span**2 + moved * self._each * self.largest**2
+            for kept, moved, span in self._changes()
         )
 
     def _changes(self) -> tuple[tuple[int, int, int], ...]:
-        """The extreme changes: cells whose value changes, cells left or entered, largest change."""
+        """The extreme changes: cells whose value changes, cells left or entered, largest change.
+
+        Of pairs: whole pairs. In one that an event keeps, its count stays as it is.
+        """
+        most, cells = self.max_cells // self._each, self.cells // self._each
         if self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-            return ((0, self.max_cells, 0),)
-        shared = max(0, 2 * self.max_cells - self.cells)  # two sets of cells cannot avoid sharing
+            return ((0, most, 0),)
+        shared = max(0, 2 * most - cells)  # two sets of cells cannot avoid sharing
         span = self.high - self.low
-        return tuple((kept, 2 * (self.max_cells - kept), span) for kept in (shared, self.max_cells))
+        changes = tuple((kept, 2 * (most - kept), span) for kept in (shared, most))
+        # a narrow range may move a pair less than an event that is not there any more
+        return (*changes, (0, min(2 * most, cells), span)) if self.paired else changes
+
+    @property
+    def _each(self) -> int:
+        """How many cells an event moves together."""
+        return 2 if self.paired else 1
 
     @property
     def lasting(self) -> int | None:

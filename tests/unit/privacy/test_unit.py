@@ -151,3 +151,73 @@ def test_an_unknown_relation_is_refused(relation):
 def test_an_impossible_number_of_contributions_is_refused(arguments):
     with pytest.raises(InvalidParameter, match="Expected"):
         Contributions(*arguments)
+
+
+PAIRED = [
+    (relation, low, high, max_pairs, pairs)
+    for relation in NeighboringRelation
+    for low, high in [(0, 1), (-1, 1), (-2, 1), (-1, 2), (-2, 2), (0, 3)]
+    for pairs in (1, 2, 3)
+    for max_pairs in range(1, pairs + 1)
+    if (high - low + 2) ** pairs <= 130
+]
+
+
+def brute_force_of_pairs(relation, low, high, max_pairs, pairs):
+    """Every event: in each pair it is absent, or adds a value and one count of ``largest``."""
+    largest, events = max(-low, high), []
+    for values in product([None, *range(low, high + 1)], repeat=pairs):
+        if sum(value is not None for value in values) <= max_pairs:
+            sums = [value or 0 for value in values]
+            events.append(sums + [0 if value is None else largest for value in values])
+    events = np.array(events)
+    change = events
+    if relation is REPLACE:
+        change = (events[:, None, :] - events[None, :, :]).reshape(-1, 2 * pairs)
+    return (
+        int(np.abs(change).sum(axis=1).max()),
+        int((change**2).sum(axis=1).max()),
+        int(np.count_nonzero(change, axis=1).max()),
+    )
+
+
+def pairs_agree(kind):
+    return all(
+        brute_force_of_pairs(relation, low, high, most, pairs)
+        == declared(kind(Event(), relation, low, high, 2 * most, 2 * pairs, paired=True))
+        for relation, low, high, most, pairs in PAIRED
+    )
+
+
+def test_declared_changes_of_pairs_are_the_largest_that_exist():
+    assert pairs_agree(Neighbors)
+
+
+class SumsAlone(Neighbors):
+    """Broken twin: what the count moves is forgotten."""
+
+    @property
+    def _each(self):
+        return 1
+
+    def _changes(self):
+        return tuple((k // 2, m // 2, span) for k, m, span in super()._changes())
+
+
+class PairsNeverVanish(Neighbors):
+    """Broken twin: a replaced event always stays somewhere."""
+
+    def _changes(self):
+        return super()._changes()[:2]
+
+
+@pytest.mark.parametrize("mutant", [SumsAlone, PairsNeverVanish])
+def test_broken_pairs_are_caught(mutant):
+    assert not pairs_agree(mutant)
+
+
+@pytest.mark.parametrize("changes", [{"cells": 3}, {"max_cells": 1}, {"distinct": "ever"}])
+def test_half_a_pair_is_refused(changes):
+    fields = {"low": 0, "high": 1, "max_cells": 2, "cells": 4, "paired": True} | changes
+    with pytest.raises(InvalidParameter, match="pairs"):
+        Neighbors(Event(), ADD, **fields)

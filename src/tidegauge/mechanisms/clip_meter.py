@@ -1,0 +1,141 @@
+"""The private half of a gauge whose clip moves: exact integers in, two measurements out."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
+from tidegauge.mechanisms.clipping import bins_of, clips_up_to
+from tidegauge.mechanisms.mean import Values
+from tidegauge.mechanisms.meter import Meter
+from tidegauge.strategies.strategy import Int64, State
+
+__all__ = ["ClipMeter", "in_units"]
+
+_ROWS = 4096  # values that are clipped in all ways together
+
+
+def in_units(total: Int64, clip: int) -> Int64:
+    """Return totals in units of the clip, total * UNIT / clip, rounded to nearest, halves up.
+
+    Exact in 64 bits for |total / clip| < 2^42 and clips below 2^41. An event that moves a total by
+    at most the clip moves the result by at most UNIT: rounding does not add to that, since it
+    commutes with whole units and never turns an order around.
+
+    Examples:
+        >>> in_units(np.array([-3, 0, 1, 3]), 3) / UNIT
+        array([-1.        ,  0.        ,  0.33333302,  1.        ])
+    """
+    whole, rest = np.divmod(total, clip)
+    return np.asarray(whole * UNIT + (2 * rest * UNIT + clip) // (2 * clip), dtype=np.int64)
+
+
+@final
+class ClipMeter:
+    """Measures values under the clip that it is told, and their magnitudes.
+
+    Values that come before there is a clip are kept as sums: one for each clip that may be chosen
+    and each cell, so that memory does not grow with the events.
+
+    Args:
+        plan: What to measure.
+        state: What :attr:`state` was at ``step``; None: before the first step. It is taken over.
+        step: How many steps it has seen.
+    """
+
+    def __init__(
+        self, plan: ClipPlan, *, state: dict[str, State] | None = None, step: int = 0
+    ) -> None:
+        kept = {} if state is None else state
+        main = Meter(plan.main, state=_of(kept, "main"), step=step)
+        bins = Meter(plan.bins, state=_of(kept, "bins"), step=step)
+        self._start(plan, main, bins, kept.get("waiting"))
+
+    def _start(
+        self, plan: ClipPlan, main: Meter, bins: Meter, waiting: State | None = None
+    ) -> None:
+        self._plan, self._main, self._bins = plan, main, bins
+        self._tables = clips_up_to(max(-plan.bounds.low, 0)), clips_up_to(max(plan.bounds.high, 0))
+        self._waiting: State = waiting or {
+            "below": np.zeros((len(self._tables[0]), plan.cells), np.int64),
+            "above": np.zeros((len(self._tables[1]), plan.cells), np.int64),
+            "counts": np.zeros(plan.cells, np.int64),
+        }
+
+    @property
+    def state(self) -> dict[str, State]:
+        """Private: what has to be kept between steps, plain arrays."""
+        kept = {"waiting": self._waiting}
+        for name, meter in (("main", self._main), ("bins", self._bins)):
+            kept |= {f"{name}.{part}": state for part, state in meter.state.items()}
+        return kept
+
+    def measure(self, given: Values, clip: tuple[int, int] | None) -> tuple[Int64, Int64]:
+        """Measure a block under one clip; return the public rows of values and of magnitudes.
+
+        Args:
+            given: Checked values of the block.
+            clip: How far below and above 0 they count as they are; None: they wait.
+        """
+        values = np.clip(given.values, self._plan.bounds.low, self._plan.bounds.high)
+        magnitudes = self._bins.measure(self._magnitudes(given, values))
+        return self._main.measure(self._clipped(given, values, clip)), magnitudes
+
+    def close(self) -> None:
+        """Erase both keys."""
+        self._main.close()
+        self._bins.close()
+
+    def _magnitudes(self, given: Values, values: Int64) -> Int64:
+        """Count zeros, octaves above and octaves below, shape (steps, bins)."""
+        size = bins_of(np.abs(values))
+        places = np.where(values < 0, size + self._plan.above, size)
+        out = np.zeros((given.length, self._plan.bins.neighbors.cells), np.int64)
+        np.add.at(out, (given.steps, places), 1)
+        return out
+
+    def _clipped(self, given: Values, values: Int64, clip: tuple[int, int] | None) -> Int64:
+        """The exact totals to measure, shape (steps, coordinates)."""
+        if clip is None:
+            self._wait(given, values)
+            return np.zeros((given.length, self._plan.main.neighbors.cells), np.int64)
+        below, above = clip
+        sums = given.totals(np.clip(values, -below, above))
+        counts = given.totals(np.ones(len(values), np.int64))
+        if given.length:
+            self._count_what_waited(sums, counts, clip)
+        if self._plan.of == "sum":
+            return in_units(sums, max(clip))
+        centred = 2 * sums - (above - below) * counts
+        return np.concatenate([in_units(centred, below + above), counts * UNIT], axis=1)
+
+    def _wait(self, given: Values, values: Int64) -> None:
+        for name, table, sizes in (
+            ("below", self._tables[0], np.maximum(-values, 0)),
+            ("above", self._tables[1], np.maximum(values, 0)),
+        ):
+            for start in range(0, len(values), _ROWS):
+                part = slice(start, start + _ROWS)
+                each = np.minimum(sizes[part], table[:, None])
+                np.add.at(self._waiting[name].T, given.cells[part], each.T)
+        np.add.at(self._waiting["counts"], given.cells, 1)
+
+    def _count_what_waited(self, sums: Int64, counts: Int64, clip: tuple[int, int]) -> None:
+        """Add what came before the first clip to the first step that has one, once."""
+        if not self._waiting["counts"].any():
+            return
+        below, above = (
+            int(np.searchsorted(table, end)) for table, end in zip(self._tables, clip, strict=True)
+        )
+        sums[0] += self._waiting["above"][above] - self._waiting["below"][below]
+        counts[0] += self._waiting["counts"]
+        for array in self._waiting.values():
+            array[...] = 0
+
+
+def _of(kept: dict[str, State], name: str) -> dict[str, State] | None:
+    parts = {key.removeprefix(f"{name}."): part for key, part in kept.items() if "." in key}
+    found = {key: parts[key] for key in parts if f"{name}.{key}" in kept}
+    return found or None

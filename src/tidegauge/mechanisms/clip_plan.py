@@ -1,0 +1,170 @@
+"""The plan of a gauge whose clip is chosen from published numbers: two measurements, one budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import sqrt
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tidegauge.checks import exact, integer, shown
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.clipping import octaves
+from tidegauge.mechanisms.design import compare
+from tidegauge.mechanisms.mean import Bounds, refuse_without_mean
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.request import cells_of, request_of
+from tidegauge.privacy.guarantee import PureDP
+from tidegauge.privacy.ledger import Ledger
+from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.decay import Running
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.rescaled import refuse_rescaled
+
+__all__ = ["UNIT", "ClipPlan", "clip_plan"]
+
+UNIT = 1 << 20
+"""A value at the clip, in the integers that are measured, whatever the clip is."""
+
+_EVENTS_PER_STEP = 1 << 20
+
+
+@final
+@dataclass(frozen=True)
+class ClipPlan:
+    """What is measured, and at what cost: frozen, made of public numbers.
+
+    Attributes:
+        of: ``"sum"`` or ``"mean"``.
+        bounds: What a value may be, around 0: the clip never lies beyond them.
+        share: The part of the budget (of mu squared) that the magnitudes' counts cost.
+        main: Of the clipped values; for means, sums in the first half of the cells, then counts.
+        bins: Of the counts of magnitudes: zeros, octaves above, octaves below.
+        cells: How many cells the values have.
+    """
+
+    of: Literal["sum", "mean"]
+    bounds: Bounds
+    share: Fraction
+    main: GaugePlan
+    bins: GaugePlan
+    cells: int
+
+    @property
+    def above(self) -> int:
+        """How many octaves the positive values have."""
+        return octaves(max(self.bounds.high, 0))
+
+    @property
+    def below(self) -> int:
+        """How many octaves the negative values have."""
+        return octaves(max(-self.bounds.low, 0))
+
+    def charged(self) -> Ledger:
+        """Return an account of the guarantee with both measurements charged."""
+        ledger = Ledger(self.main.guarantee)
+        ledger.charge({"clipped values": self.main.cost, "magnitudes": self.bins.cost})
+        return ledger
+
+    def pays_below(self) -> float:
+        """Return how small the values' upper end has to be for learning it to pay.
+
+        In parts of the declared bound. Known from the plan alone: with all of the budget the bound
+        itself has the noise of a clip at this part of it, so a clip above that part is a loss.
+        """
+        return sqrt(1 - self.share)
+
+    def in_words(self) -> str:
+        """Return what a release has to say of the clip."""
+        percent = f"{100 * float(self.share):.3g} %"
+        return (
+            f"Values beyond the clip count as the clip. The clip is chosen from published counts "
+            f"of magnitudes alone, which cost {percent} of the budget; it moves, and every release "
+            "names the one in force. Intervals speak of the noise, not of what the clip cuts off. "
+            f"Learning it pays if the best clip lies below {self.pays_below():.2f} of the declared "
+            "bound; declare the bound as the only clip if you know that it does not."
+        )
+
+
+def clip_plan(
+    *,
+    of: Any,
+    bounds: Bounds,
+    share: Any = Fraction(1, 5),
+    cells: Any = None,
+    max_events_per_step: Any = None,
+    **asked: Any,
+) -> ClipPlan:
+    """Return the plan of a gauge with ``clip: auto``; reads no data.
+
+    Args:
+        of: ``"sum"`` or ``"mean"``.
+        bounds: What a value may be; 0 has to be possible.
+        share: The part of the budget that learning the clip costs, in [1/100, 1/2].
+        cells: How many cells, or their names; all share one clip.
+        max_events_per_step: Totals are clamped to those of so many events.
+        **asked: What :func:`~tidegauge.mechanisms.request.request_of` takes.
+
+    Raises:
+        InvalidParameter: An argument is impossible.
+        UnsupportedCombination: A pure guarantee, a view without a known noise, or ids whose events
+            are promised to be apart.
+    """
+    if of not in ("sum", "mean"):
+        raise InvalidParameter(
+            f'Expected "sum" or "mean", got {shown(of)}. It is what is published. Write one.'
+        )
+    if bounds.low > 0 or bounds.high < 0:
+        raise InvalidParameter(
+            f"Expected bounds around 0, got low={bounds.low} and high={bounds.high}. Clips are "
+            "found from 0 on. Declare 0 as the nearer bound, or fixed bounds and no clip."
+        )
+    why = "It is the part of the budget that learning the clip costs. Write 0.2."
+    part = exact("share", share, above=0, below=1, why=why)
+    if not Fraction(1, 100) <= part <= Fraction(1, 2):
+        raise InvalidParameter(f"Expected share in [0.01, 0.5], got {shown(share)}. {why}")
+    if max_events_per_step is None:
+        max_events_per_step = _EVENTS_PER_STEP
+    why = "Totals are clamped to those of so many events. Give the most that one step can have."
+    events = integer("max_events_per_step", max_events_per_step, low=1, high=1 << 22, why=why)
+    number = cells_of(cells)[0]
+    low = -UNIT if of == "mean" or bounds.low < 0 else 0
+    high = UNIT if of == "mean" or bounds.high > 0 else 0
+    sums = request_of(
+        cells=2 * number if of == "mean" else number, max_cells=2 if of == "mean" else 1,
+        paired=of == "mean", max_change=(low, high), max_per_step=events * UNIT, **asked,
+    )  # fmt: skip
+    for name, decay in sums.views:
+        refuse_rescaled(name, decay)
+        refuse_without_mean(name, decay)
+    if isinstance(sums.guarantee, PureDP):
+        raise UnsupportedCombination(
+            "Expected a guarantee for Gaussian noise, got a pure one. The noise of a clip that "
+            "moves is known for Gaussian noise only. Declare a delta, or a fixed clip."
+        )
+    if sums.neighbors.unit.min_separation:
+        raise UnsupportedCombination(
+            "Expected events of one id that may coincide, got a min_separation. What comes before "
+            "the first clip is counted together at one step. Declare no separation, or a fixed "
+            "clip."
+        )
+    count = 1 + octaves(max(bounds.high, 0)) + octaves(max(-bounds.low, 0))
+    magnitudes = request_of(
+        **{**asked, "views": [Running()], "importance": None}, cells=count, max_per_step=events
+    )
+    requests = (
+        replace(sums, rescaled=True, budget_weight=1 - part),
+        replace(magnitudes, budget_weight=part),
+    )
+    main, bins = (found.plan for found in compare(requests))
+    assert isinstance(main.strategy, Blt | Identity), "others were refused"
+    return ClipPlan(of, bounds, part, main, bins, number)
+
+
+def pays(plan: ClipPlan, upper_end: ArrayLike) -> Any:
+    """Return whether a clip at ``upper_end`` would have less noise than the declared bound."""
+    most = max(plan.bounds.high, -plan.bounds.low)
+    return np.asarray(upper_end) < plan.pays_below() * most

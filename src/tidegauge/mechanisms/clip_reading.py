@@ -1,0 +1,225 @@
+r"""The public half of a gauge whose clip moves: choices, decoding, and the noise of what comes out.
+
+What is measured is y = clip(x, -a, b) in units of the clip, with the same largest integer whatever
+the clip. A step's decoded increments are multiplied by what a unit was worth at that step, and
+only then filtered: so every view, windows too, is the noisy sum of clipped values. A choice made at
+a step reads the counts of magnitudes published for the steps before it.
+
+Means centre a value at the middle of its clip, m = (b - a) / 2, in units of r = (a + b) / 2:
+a clipped sum is then r y + m n, with n the count of the step, measured beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
+from tidegauge.mechanisms.clipping import best_clip, clips_up_to, schedule, weight_so_far
+from tidegauge.mechanisms.intervals import tails
+from tidegauge.mechanisms.ratio import ratio_interval
+from tidegauge.mechanisms.reading import Reading
+from tidegauge.noise.quantile import gaussian_half_width
+from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.filters import filter_views, init_decoder
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.rescaled import covariances
+from tidegauge.strategies.strategy import Float64, Int64, State
+
+__all__ = ["ClipReading"]
+
+
+@final
+class ClipReading:
+    """Chooses clips and decodes what was measured under them; sees no data.
+
+    Args:
+        plan: What was measured.
+        state: What :attr:`state` was at ``step``; None: before the first step. It is taken over.
+        step: How many steps it has seen.
+
+    Cost: no privacy. Memory: that of two readings, and three numbers for every change of the clip,
+    of which there are about 3 for every doubling of the steps.
+    """
+
+    def __init__(
+        self, plan: ClipPlan, *, state: dict[str, Any] | None = None, step: int = 0
+    ) -> None:
+        self._plan = plan
+        self._views = [decay for _, decay in plan.main.views]
+        kept = {} if state is None else state
+        self._main = Reading(plan.main, [Step()], state=kept.get("main"), step=step)
+        self._bins = Reading(plan.bins, [Running()], state=kept.get("bins"), step=step)
+        columns = plan.cells * (2 if plan.of == "mean" else 1)
+        self._filter: State = kept.get("views") or init_decoder(self._views, columns, 0)
+        self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.cells))
+        # rows of (first step, below, above): what is in force from that step on, from 1
+        self._choices: Int64 = kept.get("choices", np.zeros((0, 3), dtype=np.int64))
+        self._due: int = int(kept.get("due", 2))
+        self._tables = clips_up_to(max(-plan.bounds.low, 0)), clips_up_to(max(plan.bounds.high, 0))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Public: what has to be kept between blocks, plain arrays."""
+        return {
+            "main": self._main.state,
+            "bins": self._bins.state,
+            "views": self._filter,
+            "counts": self._counts,
+            "choices": self._choices,
+            "due": self._due,
+        }
+
+    @property
+    def step(self) -> int:
+        """How many steps have been decoded."""
+        return self._main.step
+
+    @property
+    def choices(self) -> Int64:
+        """Every clip that was in force: rows (first step, below, above), in grains; stored."""
+        return self._choices.copy()
+
+    @property
+    def clip(self) -> tuple[int, int] | None:
+        """How far below and above 0 values count as they are, from the next step on; None: wait.
+
+        Until it is known, events are kept, and they count at the first step that has a clip.
+        """
+        self._choose()
+        return (
+            None
+            if not len(self._choices)
+            else (int(self._choices[-1][1]), int(self._choices[-1][2]))
+        )
+
+    @property
+    def steps_until_a_choice(self) -> int:
+        """For how many steps from the next one on the clip stays as it is."""
+        return self._due - self.step - 1
+
+    def _choose(self) -> None:
+        """Choose the clip of the next step, if one is due, from what was published before it."""
+        step = self.step + 1
+        if step < self._due:
+            return
+        plan, until = self._plan, schedule(step) - 1
+        last = plan.main.last_step
+        until = until if last is None else min(until, last)
+        std = float(plan.bins.noise_std(Running(), [step - 1])[0])
+        above, below = np.split(self._counts[1:], [plan.above])
+        # the noise of a sum of clipped values, for a clip of 1: see docs/proofs/moving_clip.md
+        parts = 2.0 if plan.of == "mean" else 1.0
+        views = [
+            (
+                weight_so_far(decay, until) / (step - 1),
+                float(plan.main.noise_std(decay, [until])[0] / UNIT) ** 2 / parts,
+            )
+            for decay in self._views
+        ]
+        now = self._choices[-1] if len(self._choices) else None
+        zeros = float(self._counts[0])
+        others = max(float(below.sum()), 0.0), max(float(above.sum()), 0.0)
+        low, high = (
+            best_clip(side, zeros + rest, std, table, views, None if now is None else int(now[k]))
+            for k, side, rest, table in (
+                (1, below, others[1], self._tables[0]), (2, above, others[0], self._tables[1]),
+            )
+        )  # fmt: skip
+        self._due = until + 1
+        if low is None and high is None and now is None:
+            return
+        kept = (0, 0) if now is None else (int(now[1]), int(now[2]))
+        clip = (kept[0] if low is None else low, kept[1] if high is None else high)
+        if sum(clip) == 0:  # all values are near 0: the least clip that is one
+            clip = (0, 1) if plan.bounds.high > 0 else (1, 0)
+        if now is None or clip != kept:
+            row = np.array([[step, *clip]], dtype=np.int64)
+            self._choices = np.concatenate([self._choices, row])
+
+    def decode(self, measured: Int64, magnitudes: Int64, steps: int) -> Float64:
+        """Return every view of the next steps, shape (views, steps, cells or 2 cells).
+
+        In grains; for means, sums in the first half and counts of events in the second.
+
+        Args:
+            measured: The rows of the clipped values, measured under :attr:`clip`.
+            magnitudes: The rows of the counts of magnitudes.
+            steps: How many steps these are; no choice is due but at the first of them.
+        """
+        first = self.step
+        increments = self._main.decode(measured, steps)[0]
+        reach, middle, count = self._factors()[:, -1] if len(self._choices) else np.zeros(3)
+        if self._plan.of == "mean":
+            sums, counts = np.split(increments, 2, axis=1)
+            scaled = np.concatenate([reach * sums + middle * counts, count * counts], axis=1)
+        else:
+            scaled = reach * increments
+        out = np.empty((len(self._views), *scaled.shape))
+        filter_views(self._filter, self._views, np.ascontiguousarray(scaled), first, out)
+        self._counts = self._bins.decode(magnitudes, steps)[0, -1] if steps else self._counts
+        return out
+
+    def _factors(self) -> Float64:
+        """What a unit is worth under each clip, shape (3, clips): r, m and 1 event; per grain."""
+        below, above = (
+            self._choices[:, 1].astype(np.float64),
+            self._choices[:, 2].astype(np.float64),
+        )
+        if self._plan.of == "mean":
+            parts = [(below + above) / 2, (above - below) / 2, np.ones(len(below))]
+        else:
+            parts = [np.maximum(below, above), np.zeros(len(below)), np.zeros(len(below))]
+        return np.stack(parts) / UNIT
+
+    def noise(self, decay: Decay, steps: Int64) -> Float64:
+        """Return covariances of the noise at steps that were decoded, shape (steps, 3, 3).
+
+        Of the parts that r, m and 1 are factors of: see the module. The noise of a sum has the
+        variance [0, 0]; of a mean's sum, [0, 0] + [1, 1]; of its count, [2, 2].
+        """
+        strategy = self._plan.main.strategy
+        assert isinstance(strategy, Blt | Identity), "others were refused"
+        before = np.zeros((3, 1))  # nothing counts before the first clip
+        factors = np.concatenate([before, self._factors()], axis=1)
+        parts = covariances(strategy, decay, steps, self._choices[:, 0] - 1, factors)
+        return parts * self._plan.main.law.std**2
+
+    def noise_std(self, view: str | Decay, steps: Int64) -> Float64:
+        """Return the standard deviation of a view's sum at steps that were decoded."""
+        parts = self.noise(self._plan.main.decay(view), steps)
+        both = self._plan.of == "mean"
+        return np.asarray(np.sqrt(parts[:, 0, 0] + both * parts[:, 1, 1]))
+
+    def half_width(self, view: str | Decay, steps: Int64) -> Float64:
+        """Return half the width of a sum's interval at steps that were decoded."""
+        return gaussian_half_width(self.noise_std(view, steps), self._tail(steps))
+
+    def _tail(self, steps: Int64) -> Float64:
+        plan = self._plan.main
+        return tails(plan.level, plan.band, steps, plan.known_end)
+
+    def means(self, view: str | Decay, steps: Int64, decoded: Float64) -> tuple[Float64, ...]:
+        """Return value, lower, upper, count and count_std of means, each of (steps, cells)."""
+        cells = self._plan.cells
+        parts = self.noise(self._plan.main.decay(view), steps)
+        size = gaussian_half_width(np.ones(len(steps)), self._tail(steps)) ** 2
+        s = (size * (parts[:, 0, 0] + parts[:, 1, 1]))[:, None]
+        c, t = (size * parts[:, 1, 2])[:, None], (size * parts[:, 2, 2])[:, None]
+        below, above = self._choices[:, 1:].max(axis=0) if len(self._choices) else (0, 0)
+        value, lower, upper, _ = ratio_interval(
+            decoded[:, :cells], decoded[:, cells:], (s, c, t), (float(-below), float(above))
+        )
+        unknown = steps < (self._choices[0, 0] if len(self._choices) else np.inf)
+        ends = float(self._plan.bounds.low), float(self._plan.bounds.high)
+        lower[unknown], upper[unknown] = ends
+        std = np.broadcast_to(np.sqrt(parts[:, 2, 2])[:, None], value.shape)
+        return value, lower, upper, decoded[:, cells:], std
+
+    def clips(self, steps: Int64) -> tuple[Int64, Int64]:
+        """Return the least and the largest value that counts as it is, at each of ``steps``."""
+        rows = np.concatenate([np.zeros((1, 3), np.int64), self._choices])
+        chosen = rows[np.searchsorted(self._choices[:, 0], steps, side="right")]
+        return -chosen[:, 1], chosen[:, 2]

@@ -1,0 +1,262 @@
+"""Sums and means in memory whose clip is found from published numbers and moves with the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tidegauge.checks import integer
+from tidegauge.errors import StreamEnded
+from tidegauge.mechanisms.clip_meter import ClipMeter
+from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
+from tidegauge.mechanisms.clip_reading import ClipReading
+from tidegauge.mechanisms.mean import MeanRelease, Values, bounds_of, shaped_release
+from tidegauge.mechanisms.request import cells_of
+from tidegauge.privacy.guarantee import Guarantee
+from tidegauge.privacy.ledger import Ledger
+from tidegauge.privacy.unit import PrivacyUnit
+from tidegauge.strategies.decay import Decay
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
+
+__all__ = ["ClippedGauge", "SumRelease"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SumRelease:
+    """One view's sums of clipped values over a block of steps.
+
+    Attributes:
+        view: Name of the view.
+        first_step: The first step in it, counted from 1.
+        value: Unbiased estimates of sums of clipped values, in grains; NaN before the first clip.
+            float64 of shape (cells,), or (steps, cells) of a block; without cells if scalar.
+        noise_std: Standard deviation of the noise under the clips that were in force.
+        lower: Lower ends of the intervals; they speak of noise only.
+        upper: Upper ends.
+        clip: Least and largest value that counted as it was, of each step; shape (steps,) each.
+        names: The names of the cells; None where they have none.
+        level: The chance that an interval covers the sum of clipped values.
+        band: ``"pointwise"`` or ``"simultaneous"``.
+        block: Whether ``value`` has an axis of steps.
+    """
+
+    view: str
+    first_step: int
+    value: NDArray[Any] = field(repr=False)
+    noise_std: NDArray[Any] = field(repr=False)
+    lower: NDArray[Any] = field(repr=False)
+    upper: NDArray[Any] = field(repr=False)
+    clip: tuple[Int64, Int64] = field(repr=False)
+    names: tuple[str, ...] | None = field(default=None, repr=False)
+    level: float = 0.95
+    band: str = "pointwise"
+    block: bool = False
+
+    @property
+    def steps(self) -> NDArray[Any]:
+        """The step numbers, counted from 1; shape (steps,)."""
+        return self.first_step + np.arange(len(self.value) if self.block else 1)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@final
+class ClippedGauge:
+    """A private sum or mean of values whose upper end nobody knows in advance.
+
+    A declared share of the budget counts the magnitudes of values; from the published counts the
+    clip is chosen, and chosen anew whenever a quarter more steps are over. Values beyond it count
+    as the clip. Until the counts show anything, events wait and releases have no value; they count
+    at the first step that has a clip.
+
+    Args:
+        of: ``"sum"`` or ``"mean"``.
+        views: Names and decays, or a list of decays: steps, running sums, windows, exponentials.
+        bounds: What a value may be, in grains, around 0: the clip never lies beyond them.
+        unit: Who is protected: ``"event"``, or ``Contributions(k)``. There is no default.
+        epsilon: With ``delta``.
+        delta: See ``epsilon``.
+        guarantee: Instead of the two; not ``PureDP``.
+        cells: How many cells, or their names; they share one clip. Left out: a scalar gauge.
+        horizon: For how many steps the accuracy is designed.
+        end: The last step, counted from 1.
+        neighboring_relation: ``"add_or_remove_one"`` or ``"replace_one"``.
+        max_events_per_step: Totals of a cell and step are clamped to those of so many events.
+        share: The part of the budget that learning the clip costs.
+        level: Coverage of the intervals.
+        band: ``"pointwise"`` or ``"simultaneous"``.
+
+    Raises:
+        InvalidParameter: A parameter is impossible.
+        UnsupportedCombination: A pure guarantee, or a view whose noise would not be known.
+
+    Cost:
+        Privacy: all of the guarantee, at once. Time and memory: those of a gauge, and of another
+        with 20 to 40 cells.
+
+    Examples:
+        >>> import numpy as np
+        >>> import tidegauge as tg
+        >>> gauge = tg.ClippedGauge("mean", views=[tg.Running()], bounds=(0, 100_000), epsilon=1,
+        ...                         delta=1e-9, unit="event", horizon=100)
+        >>> values = np.tile([1, 2, 3], 20_000)
+        >>> release = gauge.update_many(values, np.repeat(range(100), 600), 100)["running"]
+        >>> bool(1.9 < release.value[-1] < 2.1), bool(release.clip[1][-1] < 30)
+        (True, True)
+    """
+
+    def __init__(
+        self,
+        of: Literal["sum", "mean"],
+        *,
+        views: Mapping[str, Decay] | Sequence[Decay],
+        bounds: tuple[int, int],
+        unit: PrivacyUnit | str,
+        epsilon: float | Fraction | None = None,
+        delta: float | Fraction | None = None,
+        guarantee: Guarantee | None = None,
+        cells: int | Sequence[str] | None = None,
+        horizon: int | None = None,
+        end: int | None = None,
+        neighboring_relation: str = "add_or_remove_one",
+        max_events_per_step: int | None = None,
+        share: float | Fraction = Fraction(1, 5),
+        level: float = 0.95,
+        band: str = "pointwise",
+    ) -> None:
+        plan = clip_plan(
+            of=of, bounds=bounds_of(bounds), share=share, cells=cells, views=views, unit=unit,
+            max_events_per_step=max_events_per_step, epsilon=epsilon, delta=delta,
+            guarantee=guarantee, horizon=horizon, end=end, level=level, band=band,
+            neighboring_relation=neighboring_relation,
+        )  # fmt: skip
+        _, self._names, self._scalar = cells_of(cells)
+        self._start(plan, ClipMeter(plan))
+
+    def _start(self, plan: ClipPlan, meter: ClipMeter) -> None:
+        self._plan, self._meter, self._ledger = plan, meter, plan.charged()
+        self._reading = ClipReading(plan)
+
+    @property
+    def plan(self) -> ClipPlan:
+        """Both measurements, chosen before data; public."""
+        return self._plan
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account: what the gauge was promised to spend at most, and what it has spent."""
+        return self._ledger
+
+    @property
+    def step(self) -> int:
+        """How many steps have been measured and released."""
+        return self._reading.step
+
+    @property
+    def choices(self) -> Int64:
+        """Every clip so far: rows (first step, below, above), in grains; public."""
+        return self._reading.choices
+
+    def update(
+        self, values: ArrayLike, cells: ArrayLike | None = None
+    ) -> dict[str, SumRelease | MeanRelease]:
+        """Measure the values of one step and release every view of it.
+
+        Args:
+            values: The step's values, in grains; integers of shape (events,), maybe none.
+            cells: The cell of each one by its index; None: the first.
+
+        Raises:
+            InvalidInput: Not integers of this shape; the gauge is as it was.
+            StreamEnded: The end is reached; the gauge is as it was.
+            LiveState: The gauge was forked, interrupted, or is in use by another thread.
+        """
+        return self._measure(Values(values, None, cells, 1, self._plan.cells), block=False)
+
+    def update_many(
+        self, values: ArrayLike, steps: ArrayLike, length: int, cells: ArrayLike | None = None
+    ) -> dict[str, SumRelease | MeanRelease]:
+        """Measure a block of steps and release every view of each.
+
+        Args:
+            values: All values, in grains; integers of shape (events,), in any order.
+            steps: The step of each one by its index in the block, from 0.
+            length: How many steps the block has, empty ones too.
+            cells: The cell of each one by its index; None: the first.
+
+        Raises:
+            InvalidInput: Not integers of this shape; the gauge is as it was.
+            StreamEnded: The block reaches beyond the end; the gauge is as it was.
+            LiveState: The gauge was forked, interrupted, or is in use by another thread.
+        """
+        why = "It is the number of steps of the block. Give a whole number."
+        length = integer("length", length, low=0, high=MOST_STEPS, why=why)
+        return self._measure(Values(values, steps, cells, length, self._plan.cells), block=True)
+
+    def statement(self) -> str:
+        """Return what is promised, in words, and what has to be said of the clip."""
+        return f"{self._plan.main.statement()}\n{self._plan.in_words()}\n"
+
+    def close(self) -> None:
+        """Erase the keys; nothing more can be measured. ``with`` a gauge does it at the end."""
+        self._meter.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _measure(self, given: Values, *, block: bool) -> dict[str, SumRelease | MeanRelease]:
+        first = self._reading.step + 1
+        last = self._plan.main.last_step
+        if last is not None and first + given.length - 1 > last:
+            raise StreamEnded(
+                f"Expected steps up to {last}, got {first + given.length - 1}. "
+                "The guarantee was computed for these steps only. Plan a gauge with a later end."
+            )
+        pieces, done = [], 0
+        while done < given.length:
+            clip = self._reading.clip
+            stop = min(given.length, done + self._reading.steps_until_a_choice)
+            part = given.part(done, stop)
+            rows, magnitudes = self._meter.measure(part, clip)
+            pieces.append(self._reading.decode(rows, magnitudes, part.length))
+            done = stop
+        empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.cells))
+        decoded = np.concatenate([empty, *pieces], axis=1)
+        return {
+            name: self._release(name, first, values, block)
+            for (name, _), values in zip(self._plan.main.views, decoded, strict=True)
+        }
+
+    def _release(
+        self, name: str, first: int, decoded: Float64, block: bool
+    ) -> SumRelease | MeanRelease:
+        steps = first + np.arange(len(decoded))
+        reading, main = self._reading, self._plan.main
+        clip = reading.clips(steps)
+        if self._plan.of == "mean":
+            means = reading.means(name, steps, decoded)
+            return shaped_release(main, name, first, means, self._names, self._scalar, block, clip)
+        waits = (clip[0] == 0) & (clip[1] == 0)
+        decoded = np.where(waits[:, None], np.nan, decoded)
+        std, half = reading.noise_std(name, steps), reading.half_width(name, steps)
+        shape = decoded.shape
+        arrays = (
+            decoded,
+            np.broadcast_to(std[:, None], shape),
+            decoded - half[:, None],
+            decoded + half[:, None],
+        )
+        shaped = [array if block else array[0] for array in arrays]
+        value, noise, lower, upper = (array[..., 0] if self._scalar else array for array in shaped)
+        kinds = clip, self._names, main.level, main.band, block
+        return SumRelease(name, first, value, noise, lower, upper, *kinds)

@@ -1,0 +1,345 @@
+r"""Means of a column per cell and view: two coordinates of one gauge, with equal noise.
+
+Measured are S, the sum of x - c, and D N, the count of the same events, each worth D grains: c is
+the middle of the bounds, rounded to a grain, and D the largest distance of a bound from it. A mean
+is c + D S / (D N) of any view of the two, since both are weighted alike. An event moves both by D
+at most, :math:`\sqrt 2 D` together; so both coordinates have :math:`\sqrt 2` times the noise that
+one of them alone would have, and neither is free. Proof: ``docs/proofs/mean.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tidegauge.checks import integer, shown
+from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.ratio import ratio_interval
+from tidegauge.mechanisms.request import Request, cells_of, request_of
+from tidegauge.strategies.decay import Decay, Difference
+from tidegauge.strategies.strategy import Float64, Int64
+
+__all__ = [
+    "TOO_FEW",
+    "Bounds",
+    "MeanReading",
+    "MeanRelease",
+    "Values",
+    "bounds_of",
+    "mean_request",
+    "refuse_without_mean",
+    "shaped_release",
+]
+
+TOO_FEW = "the noisy count is too small for a mean"
+
+_EVENTS_PER_STEP = 1 << 20
+_LARGEST_BOUND = 1 << 39
+_WHY_BOUND = "Values beyond it count as the bound; noise is made for it. Give whole grains."
+
+
+@final
+@dataclass(frozen=True)
+class Bounds:
+    """What a value may be, in grains; what lies beyond counts as the bound.
+
+    Args:
+        low: The least value.
+        high: The largest value, above ``low``.
+
+    Raises:
+        InvalidParameter: Not two whole numbers, below 2^39 in size, the first one smaller.
+
+    Examples:
+        >>> Bounds(-30, 1500).centre, Bounds(-30, 1500).reach
+        (735, 765)
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            number = getattr(self, name)
+            most = _LARGEST_BOUND
+            number = integer(f"bounds.{name}", number, low=-most, high=most, why=_WHY_BOUND)
+            object.__setattr__(self, name, number)
+        if self.low >= self.high:
+            raise InvalidParameter(
+                f"Expected bounds with low < high, got low={self.low} and high={self.high}. "
+                "Every value would count as the same. Declare what values can be, in grains."
+            )
+
+    @property
+    def centre(self) -> int:
+        """c: the middle, rounded down to a grain."""
+        return (self.low + self.high) // 2
+
+    @property
+    def reach(self) -> int:
+        """D: how far a value can be from the centre."""
+        return max(self.high - self.centre, self.centre - self.low)
+
+
+def bounds_of(bounds: Any) -> Bounds:
+    """Return checked bounds from a pair.
+
+    Raises:
+        InvalidParameter: Not a pair of whole numbers, or not in order.
+    """
+    if isinstance(bounds, Bounds):
+        return bounds
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidParameter(
+            f"Expected bounds to be a pair (low, high), got {shown(bounds)}. {_WHY_BOUND}"
+        )
+    return Bounds(*bounds)
+
+
+def mean_request(
+    *, bounds: Bounds, cells: Any = None, max_events: Any = None, **asked: Any
+) -> Request:
+    """Return the request of the gauge that measures sums and counts: cells of sums, then counts.
+
+    Args:
+        bounds: What a value may be.
+        cells: How many cells, or their names; None: one.
+        max_events: Most events of one cell and step; totals are clamped to theirs.
+        **asked: What :func:`~tidegauge.mechanisms.request.request_of` takes.
+
+    Raises:
+        InvalidParameter: An argument is impossible.
+        UnsupportedCombination: A view has no mean.
+    """
+    number = cells_of(cells)[0]
+    if max_events is None:
+        max_events = _EVENTS_PER_STEP
+    why = "Totals are clamped to those of so many events. Give the most that one step can have."
+    events = integer("max_events_per_step", max_events, low=1, high=1 << 22, why=why)
+    reach = bounds.reach
+    request = request_of(
+        cells=2 * number, max_change=(-reach, reach), max_cells=2, paired=True,
+        max_per_step=events * reach, **asked,
+    )  # fmt: skip
+    for name, decay in request.views:
+        refuse_without_mean(name, decay)
+    return request
+
+
+def refuse_without_mean(name: str, decay: Decay) -> None:
+    """Refuse a view of which a ratio of sum and count is no mean.
+
+    Raises:
+        UnsupportedCombination: It has weights below zero.
+    """
+    if isinstance(decay, Difference) or (decay.weights(1 << 12) < 0).any():
+        raise UnsupportedCombination(
+            f"Expected a view whose weights are at least 0, got {shown(name)}. Events that count "
+            "less than nothing have no mean. Subtract two means that were published, or leave it "
+            "out."
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MeanRelease:
+    """One view's means over a block of steps, with what is known of their noise.
+
+    Public: it holds no state of the gauge and may be stored, copied and shown.
+
+    Attributes:
+        view: Name of the view.
+        first_step: The first step in it, counted from 1.
+        value: Means in grains, cut to what can be true; NaN where ``reason`` says why. float64 of
+            shape (cells,) for one step, (steps, cells) for a block; without cells if scalar.
+        lower: Lower ends of the intervals, numbers everywhere: they hold for small counts, too,
+            where they may be all that is possible. They speak of noise only.
+        upper: Upper ends.
+        count: The noisy counts of events (weighted as the view weighs), unbiased, maybe negative.
+        count_std: Standard deviation of their noise.
+        names: The names of the cells; None where they have none.
+        level: The chance that an interval covers the true mean, over the noise alone.
+        band: ``"pointwise"`` or ``"simultaneous"``.
+        block: Whether ``value`` has an axis of steps.
+        clip: Least and largest value that counted as it was, of each step (see
+            :class:`~tidegauge.mechanisms.clipped.ClippedGauge`); None: the declared bounds.
+    """
+
+    view: str
+    first_step: int
+    value: NDArray[Any] = field(repr=False)
+    lower: NDArray[Any] = field(repr=False)
+    upper: NDArray[Any] = field(repr=False)
+    count: NDArray[Any] = field(repr=False)
+    count_std: NDArray[Any] = field(repr=False)
+    names: tuple[str, ...] | None = field(default=None, repr=False)
+    level: float = 0.95
+    band: str = "pointwise"
+    block: bool = False
+    clip: tuple[Int64, Int64] | None = field(default=None, repr=False)
+
+    @property
+    def reason(self) -> NDArray[Any]:
+        """Why a value is not there, by noisy numbers alone; None where it is. Shape of value."""
+        return np.where(np.isnan(self.value), TOO_FEW, None)  # type: ignore[call-overload, no-any-return]
+
+    @property
+    def steps(self) -> NDArray[Any]:
+        """The step numbers, counted from 1; shape (steps,)."""
+        return self.first_step + np.arange(len(self.value) if self.block else 1)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+def shaped_release(
+    plan: GaugePlan,
+    view: str,
+    first: int,
+    arrays: tuple[Float64, ...],
+    names: tuple[str, ...] | None,
+    scalar: bool,
+    block: bool,
+    clip: tuple[Int64, Int64] | None = None,
+) -> MeanRelease:
+    """Return value, lower, upper, count and count_std of shape (steps, cells) as a release."""
+    shaped = [array if block else array[0] for array in arrays]
+    value, lower, upper, count, std = (array[..., 0] if scalar else array for array in shaped)
+    kinds = plan.level, plan.band, block, clip
+    return MeanRelease(view, first, value, lower, upper, count, std, names, *kinds)
+
+
+@final
+class Values:
+    """Checked values of a block, sorted into steps and cells.
+
+    Args:
+        values: Whole numbers of grains, shape (events,).
+        steps: The index of each one's step in the block, from 0; None: all of the first.
+        cells: The index of each one's cell, from 0; None: all of the first.
+        length: How many steps the block has.
+        number: How many cells there are.
+
+    Raises:
+        InvalidInput: Not whole numbers of this shape, or an index out of range; no value is shown.
+    """
+
+    def __init__(
+        self, values: ArrayLike, steps: ArrayLike | None, cells: ArrayLike | None,
+        length: int, number: int,
+    ) -> None:  # fmt: skip
+        self.values = _whole("values", values)
+        self.length, self.number = length, number
+        shape = self.values.shape
+        self.steps = _places("steps", steps, shape, length)
+        self.cells = _places("cells", cells, shape, number)
+
+    def part(self, start: int, stop: int) -> Values:
+        """Return the values of some of the steps, as a block of its own."""
+        if start == 0 and stop == self.length:
+            return self
+        inside = (start <= self.steps) & (self.steps < stop)
+        part = object.__new__(Values)
+        part.values, part.cells = self.values[inside], self.cells[inside]
+        part.steps, part.length, part.number = self.steps[inside] - start, stop - start, self.number
+        return part
+
+    def totals(self, each: Int64) -> Int64:
+        """Add up one number for each event exactly, by step and cell; shape (length, number)."""
+        out = np.zeros((self.length, self.number), np.int64)
+        np.add.at(out, (self.steps, self.cells), each)
+        return out
+
+
+def _whole(name: str, given: Any) -> Int64:
+    try:
+        array = np.asarray(given)
+    except Exception:  # what a foreign object raises may show its data: not passed on
+        array = np.empty((0, 0))
+    fits = array.ndim == 1 and (array.dtype.kind in "iu" or not array.size)
+    if array.dtype.kind == "f" and array.ndim == 1 and array.size:
+        fits = bool(np.isfinite(array).all() and (array == np.rint(array)).all())
+        fits = fits and bool((np.abs(array) < 2.0**53).all())
+    if not fits or isinstance(given, np.ma.MaskedArray):
+        raise InvalidInput(
+            f"Expected {name} to be whole numbers of shape (events,), got others. Noise is "
+            "calibrated for whole grains. Leave out missing ones, and round the rest to grains."
+        )
+    if array.dtype.kind == "u":
+        array = np.minimum(array, np.array((1 << 63) - 1, np.uint64))
+    return array.astype(np.int64)
+
+
+def _places(name: str, given: ArrayLike | None, shape: tuple[int, ...], most: int) -> Int64:
+    places = np.zeros(shape, np.int64) if given is None else _whole(name, given)
+    if places.shape != shape or (places.size and not 0 <= places.min() <= places.max() < most):
+        raise InvalidInput(
+            f"Expected one of {name} in [0, {most}) for each value, got others. An event belongs "
+            "to one step and one cell. Give indices from 0."
+        )
+    return places
+
+
+@final
+class MeanReading:
+    """The public half of a mean: decoded sums and counts to means with their intervals.
+
+    Args:
+        plan: Of the measurement: sums in the first half of the cells, counts in the second.
+        bounds: What a value may be.
+    """
+
+    def __init__(self, plan: GaugePlan, bounds: Bounds) -> None:
+        self._plan, self._bounds = plan, bounds
+
+    def means(self, view: str | Decay, steps: ArrayLike, decoded: Float64) -> tuple[Float64, ...]:
+        """Return value, lower, upper, count and count_std of a view.
+
+        Args:
+            view: A view's name, or a decay.
+            steps: The step of each row, counted from 1; shape (steps,).
+            decoded: What the plan's measurement is decoded to, shape (steps, 2 cells), in grains.
+
+        Returns:
+            Arrays of shape (steps, cells); counts are of events.
+        """
+        plan, bounds = self._plan, self._bounds
+        cells = decoded.shape[1] // 2
+        one = plan.half_width(view, steps)[:, None] ** 2
+        two = plan.half_width(view, steps, summed=2)[:, None] ** 2
+        reach, centre = float(bounds.reach), float(bounds.centre)
+        ends = (bounds.low - centre) / reach, (bounds.high - centre) / reach
+        widths = one, np.zeros_like(one), two - one
+        value, lower, upper, _ = ratio_interval(
+            decoded[:, :cells], decoded[:, cells:], widths, ends
+        )
+        std = np.broadcast_to(plan.noise_std(view, steps)[:, None] / reach, value.shape)
+        means = (centre + reach * ratio for ratio in (value, lower, upper))
+        return (*means, decoded[:, cells:] / reach, std)
+
+    def half_width(self, view: str | Decay, step: int, events: ArrayLike) -> Float64:
+        """Return the largest half-width of a mean of so many events, wherever the mean lies.
+
+        Args:
+            view: A view's name, or a decay.
+            step: The step, counted from 1.
+            events: How many events the view weighs, any shape.
+
+        Returns:
+            In grains; at most half the width of the bounds.
+        """
+        count = np.atleast_1d(np.asarray(events, dtype=np.float64))
+        bounds, widest = self._bounds, np.zeros(count.shape)
+        for mean in (bounds.centre, bounds.low, bounds.high):
+            rows = np.stack([(mean - bounds.centre) * count, bounds.reach * count], axis=1)
+            _, lower, upper, *_ = self.means(view, np.full(len(count), step), rows)
+            # at an end of the bounds half of the interval is cut off, and the mean is there
+            half = np.maximum(upper[:, 0] - mean, mean - lower[:, 0])
+            widest = np.maximum(widest, half)
+        return np.asarray(np.minimum(widest, (bounds.high - bounds.low) / 2)).reshape(
+            np.shape(events)
+        )

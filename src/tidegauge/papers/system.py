@@ -241,19 +241,14 @@ class System(ABC):
 
     def _released(self, exact: Int64) -> Float64:
         """Measure checked grains, shape (steps, cells), and decode them."""
-        first = self._meter.step
-        if first != self._reading.step:
+        if self._meter.step != self._reading.step:
             raise LiveState(
                 "Expected a system between two blocks, got one that was interrupted inside a "
                 "block. Its noise is ahead of its releases. Make another system, at its own cost."
             )
         measured = self._meter.advance(exact)
-        values = self._decoded(self._reading.decode(measured, len(exact))[0], first)
+        values: Float64 = self._reading.decode(measured, len(exact))[0] / self._unit
         return values[:, 0] if self._scalar else values
-
-    def _decoded(self, out: Float64, first: int) -> Float64:
-        """Decoded grains, shape (steps, cells), from step ``first`` (from 0) on, as released."""
-        return out / self._unit
 
     def _checked(self, step: int) -> int:
         last = self._plan.last_step or MOST_STEPS

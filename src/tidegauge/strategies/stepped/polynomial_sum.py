@@ -42,7 +42,13 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies.stepped._kernels")
 
-__all__ = ["PolynomialSum", "build_polynomial_sum", "polynomial_sum", "stepped_windows"]
+__all__ = [
+    "PolynomialSum",
+    "build_polynomial_sum",
+    "polynomial_sum",
+    "polynomial_sum_of",
+    "stepped_windows",
+]
 
 _NONE = np.empty(0)
 _LONGEST_REACH = 1 << 16
@@ -444,12 +450,7 @@ def polynomial_sum(
 
 
 def build_polynomial_sum(
-    asked: Asked,
-    *,
-    c: Fraction | None = None,
-    beta: Fraction = Fraction(1, 4),
-    reach: Fraction = Fraction(4096),
-    printed: bool = False,
+    asked: Asked, *, printed: bool = False, **options: Fraction
 ) -> PolynomialSum:
     """The builder of :func:`polynomial_sum` for a gauge whose one view is its decay.
 
@@ -462,15 +463,30 @@ def build_polynomial_sum(
             "Expected a guarantee of pure epsilon for PolynomialSum, got one under Gaussian noise. "
             "Its budgets are computed for Laplace noise. Use epsilon alone."
         )
+    made = polynomial_sum_of(printed=printed, **options)
+    if asked.views != (made.decay,):
+        raise UnsupportedCombination(
+            "Expected the one view that PolynomialSum releases, got others. Its weights are a "
+            "polynomial's rounded down. Leave the views out of the config."
+        )
+    return made
+
+
+def polynomial_sum_of(
+    *,
+    c: Fraction | None = None,
+    beta: Fraction = Fraction(1, 4),
+    reach: Fraction = Fraction(4096),
+    printed: bool = False,
+) -> PolynomialSum:
+    """Return :func:`polynomial_sum` of the options that a config gives.
+
+    Raises:
+        InvalidParameter: An option is missing or out of range.
+    """
     if c is None or reach.denominator > 1:
         raise InvalidParameter(
             f"Expected options c, a number, and reach, a whole one, got c={shown(c)} and "
             f"reach={shown(reach)}. The weights follow from them. Name both."
         )
-    made = polynomial_sum(c, beta, int(reach), printed=printed)
-    if asked.views != (made.decay,):
-        raise UnsupportedCombination(
-            "Expected the one view that PolynomialSum releases, got others. Its weights are a "
-            "polynomial's rounded down. Use tidegauge.papers.bolot.PolynomialSum."
-        )
-    return made
+    return polynomial_sum(c, beta, int(reach), printed=printed)

@@ -44,6 +44,7 @@ def plan_of(
     neighboring_relation: str | None = None,
     max_cells: int = 1,
     changed_steps: int = 1,
+    either_sign: bool = False,
     max_per_step: int | None = None,
     horizon: int | None = None,
     end: int | None = None,
@@ -62,6 +63,8 @@ def plan_of(
             cannot move to another cell, so that it changes no more than ``"add_or_remove_one"``.
         max_cells: Most cells that one reading touches.
         changed_steps: At how many different steps one protected unit changes a reading.
+        either_sign: Its changes may go up at one step and down at another, which
+            ``"replace_one"`` holds already.
         max_per_step: Totals are clamped to this many grains; left out: one reading's.
         horizon: Steps to design for.
         end: The last step.
@@ -81,7 +84,7 @@ def plan_of(
         horizon=horizon,
         end=end,
         neighboring_relation=neighboring_relation,
-        max_change=largest,
+        max_change=(-largest, largest) if either_sign else largest,
         max_cells=max_cells,
         max_per_step=largest if max_per_step is None else max_per_step,
         strategy=strategy,

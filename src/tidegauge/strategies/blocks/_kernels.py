@@ -18,6 +18,12 @@ _LAST = 1 << 60
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _parent(position: int, ratio: int) -> int:
+    """The boundary below, in blocks of ``ratio``; halves, which trees have, without a division."""
+    return position >> 1 if ratio == 2 else position // ratio
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _moved(cost: float, at: int, target: int, most: int, direction: int, price: float) -> float:
     """Cost of an end that goes on to ``target``; ``direction``: where it may go, 0 for both."""
     move = target - at
@@ -76,12 +82,12 @@ def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path
         if level < top:
             ratio = ratios[level]
             most = _LAST if opened else q
-            up = p // ratio
+            up = _parent(p, ratio)
             odd = 1 if p_odd or up * ratio != p else 0
             low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, most, forward, price)
             high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, most, forward, price)
             a, b, p, p_odd = low, high, up, odd
-            up = q // ratio
+            up = _parent(q, ratio)
             odd = 1 if q_odd or up * ratio != q else 0
             low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, most, backward, price)
             high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, most, backward, price)
@@ -477,7 +483,8 @@ def decode(
                     _write_scaled(ring, layout, taken, scales, grain, out[v, s])
                 else:
                     _write_path(ring, layout, taken, total, 0)
-                    out[v, s, :] = total[0] * grain
+                    for c in range(total.shape[1]):
+                        out[v, s, c] = total[0, c] * grain
         row += planned_rows
 
 

@@ -301,6 +301,13 @@ def _write_path(ring: Int64, layout: Int64, path: Int64, out: Int64, row: int) -
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _scale(total: Int64, grain: float, out: Float64) -> None:
+    """Write lattice units in grains: a loop, which makes no array as a product would."""
+    for c in range(total.shape[0]):
+        out[c] = total[c] * grain
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _write_scaled(
     ring: Int64, layout: Int64, path: Int64, scales: Float64, grain: float, out: Float64
 ) -> None:
@@ -483,8 +490,7 @@ def decode(
                     _write_scaled(ring, layout, taken, scales, grain, out[v, s])
                 else:
                     _write_path(ring, layout, taken, total, 0)
-                    for c in range(total.shape[1]):
-                        out[v, s, c] = total[0, c] * grain
+                    _scale(total[0], grain, out[v, s])
         row += planned_rows
 
 

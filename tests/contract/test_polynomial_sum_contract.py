@@ -12,6 +12,8 @@ from twins.cases import ONE, VIEWS
 
 from tidegauge.errors import StreamEnded
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors, PrivacyUnit
+from tidegauge.strategies.blocks import _kernels as block_kernels
+from tidegauge.strategies.blocks.combinations import Way
 from tidegauge.strategies.stepped import PolynomialSum, polynomial_sum
 from tidegauge.strategies.strategy import Norm
 
@@ -97,3 +99,45 @@ def test_many_windows_have_numbers_of_their_own_up_to_a_hard_end() -> None:
     assert not set(last.tolist()) & set(strategy.coordinates(end - 2, 1).tolist())
     with pytest.raises(StreamEnded):
         strategy.coordinates(end, 1)
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize(("c", "beta", "reach"), [(1.5, 0.5, 64), (0.7, 0.25, 33), (3, 0.6, 9)])
+def test_listed_moves_are_the_paths_at_every_end(c, beta, reach, printed):
+    """What the decoder reads is looked up by the end's place in a largest block."""
+    strategy = polynomial_sum(c, beta, reach, printed=printed)
+    starts, moves = strategy._moves
+    way = Way.PRINTED if printed else Way.SIGNED
+    listed = 0
+    for length, height in zip(strategy._lengths.tolist(), strategy._heights.tolist(), strict=True):
+        size = 1 << (height - 1)
+        path, ratios = np.zeros((height, 8), np.int64), np.full(height - 1, 2, np.int64)
+        for end in [*range(length + 1, length + 3 * size + 2), 10**9 + 7, (1 << 37) - 1]:
+            block_kernels.find_path(end, length, ratios, np.ones(height), int(way), path)
+            at, place = end // size * size, listed + end % size
+            expected = [
+                [level, path[level, k] - (at >> level), path[level, k + 1] - (at >> level)]
+                for level in range(height)
+                for k in (0, 2)
+                if path[level, k] != path[level, k + 1]
+            ]
+            assert expected == moves[starts[place] : starts[place + 1]].tolist()
+        listed += size
+
+
+def test_coordinates_are_those_of_a_plain_loop():
+    strategy = polynomial_sum(1.5, 0.5, 40)
+    each, expected = strategy.coordinates_per_step, []
+    for step in range(90):
+        place = 0
+        for delay, height in zip(strategy._delays, strategy._heights, strict=True):
+            seen = step + 1 - delay
+            expected += [
+                step * each + place + level
+                for level in range(height)
+                if seen > 0 and seen % (1 << level) == 0
+            ]
+            place += height
+    assert expected == strategy.coordinates(0, 90).tolist()
+    parts = [strategy.coordinates(first, 9).tolist() for first in range(0, 90, 9)]
+    assert expected == [number for part in parts for number in part]

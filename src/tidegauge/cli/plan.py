@@ -172,10 +172,10 @@ def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
     """The candidates of a config, under the guarantee of its plan."""
     from tidegauge.planning.candidates import described_candidates
     from tidegauge.planning.config import config_of
-    from tidegauge.planning.planner import compared
+    from tidegauge.planning.planner import candidates_of
 
     config = replace(config_of(path), guarantee=made.guarantee)
-    return described_candidates(config, compared(config))
+    return described_candidates(config, candidates_of(config))
 
 
 def _tell_statement(terminal: Terminal, made: Plan, settings: Settings | None) -> None:

@@ -25,6 +25,7 @@ from tidegauge.mechanisms.plan import (
 )
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise.law import Law
+from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies import dense
 from tidegauge.strategies.asked import Asked
@@ -55,8 +56,11 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
     window, decays = request.neighbors.lasting, tuple(_decays(request))
     norm = Norm.L2 if kind is GaussianCost else Norm.L1
     asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
-    if window is not None and request.strategy is not None:
+    name = None if request.strategy is None else request.strategy.name
+    if window is not None and name not in (None, "DistinctCount"):
         raise UnsupportedCombination("it serves sums, not counts of different values")
+    if name == "DistinctCount" and request.neighbors.distinct is None:
+        raise UnsupportedCombination("it serves counts of different values, not sums")
     if window is not None:
         yield from _of_windows(window, kind)
     elif request.strategy is not None:
@@ -183,7 +187,7 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
         made = _plan(request, best, law, cost)
         handicap = _DENSE_HANDICAP if isinstance(best, DenseToeplitz) else 1.0
         score = _score(request, made)
-        yield Candidate(name, noise, cost, views, score, made, handicap=handicap)
+        yield Candidate(name, made.noise, cost, views, score, made, handicap=handicap)
 
 
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
@@ -256,7 +260,15 @@ def _predicted(request: Request, strategy: Strategy, law: Law, cost: Cost) -> It
     for number, (name, decay, every, _) in enumerate(views):
         published = number < len(request.views)
         std = sqrt(worst_gain(strategy, decay, request.horizon, request.end, every)) * law.std
-        least = least_std(decay, request.horizon, request.end, cost, request.neighbors, every)
+        least = least_std(
+            decay,
+            request.horizon,
+            request.end,
+            cost,
+            request.neighbors,
+            every,
+            flips=isinstance(law, BitFlips),
+        )
         yield Prediction(name, decay, published, std, least)
 
 

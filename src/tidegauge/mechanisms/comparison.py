@@ -19,6 +19,7 @@ from tidegauge.strategies.decay import Decay, Difference, Running, Window
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.responses import Responses
 from tidegauge.strategies.strategy import Strategy
 
 __all__ = ["Candidate", "Comparison", "Prediction", "bound_of", "least_std", "worst_gain"]
@@ -74,7 +75,7 @@ def _rises(strategy: Strategy, decay: Decay) -> bool:
     base = decay.view if isinstance(decay, Difference) else decay
     if isinstance(strategy, Blocks | OpenBlocks):
         return not isinstance(base, Running | Window)
-    return isinstance(strategy, Blt | Comb | DenseToeplitz | Identity | Shaped)
+    return isinstance(strategy, Blt | Comb | DenseToeplitz | Identity | Responses | Shaped)
 
 
 def least_std(
@@ -84,6 +85,8 @@ def least_std(
     cost: Cost,
     neighbors: Neighbors,
     every: int = 1,
+    *,
+    flips: bool = False,
 ) -> float:
     r"""Return the least std, at a view's worst step, of any factorization mechanism; in grains.
 
@@ -97,6 +100,9 @@ def least_std(
     their L1 norm n is at least 1 and at least their L2 norm, the scale is n b or more, and
     f(n b) >= n f(b), as f(b) = 1 / (sqrt(2) sinh(1 / (2 b))) grows faster than b.
 
+    With ``flips``, of bits by randomised response, the same holds with the std of a flipped bit
+    without its bias, :math:`1 / (2 \sinh(1 / (2 b)))`: f(b) over the root of 2.
+
     A count of different values is bounded like the sum over the same steps: an event whose value
     nobody else brings changes it by that column of the decay.
     """
@@ -106,7 +112,7 @@ def least_std(
         least = change / float(cost.mu)
     else:
         rate = float(cost.epsilon / change)
-        least = math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
+        least = (1 if flips else math.sqrt(2)) * math.exp(-rate / 2) / -math.expm1(-rate)
     return bound_of(decay, horizon, end, every) * least
 
 

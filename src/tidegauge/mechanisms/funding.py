@@ -13,12 +13,14 @@ from tidegauge.noise import gaussian, laplace
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
+from tidegauge.noise.response import BitFlips
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies.blt import Blt, Comb, NormalisedBlt
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.responses import Responses
 from tidegauge.strategies.strategy import Norm, Strategy
 
 __all__ = ["DENSE_BITS", "funded"]
@@ -75,8 +77,21 @@ def _tree(strategy: DecayedTree, request: Request, cost: Cost) -> tuple[Strategy
     raise UnsupportedCombination(_OVERFLOW)
 
 
+def _flipped(strategy: Responses, request: Request, cost: PureCost) -> tuple[Strategy, Law]:
+    """Bits whose flips cost 1/scale for each that can change."""
+    scale = strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon
+    try:
+        return Responses(scale), BitFlips(scale)
+    except InvalidParameter:
+        raise UnsupportedCombination(
+            "its flips are pure, and take an epsilon of 2^-20 to 32 for each bit that can change"
+        ) from None
+
+
 def _laplace(strategy: Strategy, request: Request, cost: PureCost) -> tuple[Strategy, Law]:
-    """Discrete Laplace noise on the lattice that the strategy has."""
+    """Discrete Laplace noise on the lattice that the strategy has; of responses, their flips."""
+    if isinstance(strategy, Responses):
+        return _flipped(strategy, request, cost)
     scale = _rounded_up(strategy.sensitivity(Norm.L1, request.neighbors) / cost.epsilon)
     fits = laplace.LEAST_SCALE <= scale <= laplace.LARGEST_SCALE
     if not fits or strategy.largest_total < request.max_per_step:

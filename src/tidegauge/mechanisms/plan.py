@@ -22,7 +22,7 @@ from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
-from tidegauge.noise.response import BitFlips
+from tidegauge.noise.response import BitFlips, response_half_width
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
@@ -46,6 +46,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.responses import Responses
 from tidegauge.strategies.stepped import PolynomialSum
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Norm, Strategy
 
@@ -64,6 +65,7 @@ _STRATEGIES: dict[type, str] = {
     Shaped: "the count itself under shaped noise",
     Anchored: "the count now and then, and its changes in between",
     PolynomialSum: "windows of falling weight, each by binary trees",
+    Responses: "the bits themselves",
 }
 NOISE_IN_WORDS: dict[type[Cost], str] = {
     GaussianCost: "rounded Gaussian",
@@ -231,11 +233,6 @@ class GaugePlan:
         std = np.sqrt(self.strategy.variance_gain(decay, steps)) * self.law.std
         if what == "std":
             return std
-        if isinstance(self.law, BitFlips):
-            raise UnsupportedCombination(
-                "Expected noise that is added, got randomised response. Its law depends on the "
-                "bits. Use error_at of its system, a bound for all of them."
-            )
         std *= sqrt(summed)
         tail = tails(self.level, self.band, steps, self.known_end)
         if isinstance(self.law, RoundedGaussian):
@@ -253,7 +250,8 @@ class GaugePlan:
                 if key not in found:
                     weights, counts = self.strategy.noise_terms(decay, int(steps[i]))
                     terms = weights.tobytes(), (counts * summed).tobytes()
-                    found[key] = _laplace_half_width(float(self.law.scale), *terms, key[1])
+                    flips = isinstance(self.law, BitFlips)
+                    found[key] = _summed_half_width(flips, float(self.law.scale), *terms, key[1])
                 used, width = i, found[key]
             result[i] = width
         return result
@@ -352,7 +350,7 @@ class GaugePlan:
             cost=read_as(reader.take("cost"), GaussianCost, PureCost),
             neighbors=read_as(reader.take("neighbors"), Neighbors),
             strategy=read_as(reader.take("strategy"), *_STRATEGIES),
-            law=read_as(reader.take("law"), RoundedGaussian, DiscreteLaplace),
+            law=read_as(reader.take("law"), RoundedGaussian, DiscreteLaplace, BitFlips),
             max_per_step=reader.integer("max_per_step"),
             horizon=reader.optional_integer("horizon"),
             end=reader.optional_integer("end"),
@@ -395,6 +393,7 @@ class GaugePlan:
         if (horizon, end) != (self.horizon, self.end):
             raise _unpaid("a horizon within the end", "another")
         self._verify_distinct()
+        self._verify_responses()
         self.charged()
 
     def _verify_distinct(self) -> None:
@@ -404,6 +403,15 @@ class GaugePlan:
             view = Running() if distinct == "ever" else Window(distinct)
             if [decay for _, decay in self.views] != [view]:
                 raise _unpaid("the count of different values as the one view", "others")
+
+    def _verify_responses(self) -> None:
+        """Refuse flips of anything but bits, and a bias that is not that of the flips."""
+        law, strategy = self.law, self.strategy
+        if not isinstance(law, BitFlips) and not isinstance(strategy, Responses):
+            return
+        alike = isinstance(law, BitFlips) and isinstance(strategy, Responses)
+        if not alike or strategy != Responses(law.scale):
+            raise _unpaid("flips of bits, with the bias that is taken out", "others")
 
     @property
     def noise(self) -> str:
@@ -464,9 +472,12 @@ def check_distinct(strategy: Strategy, neighbors: Neighbors) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _laplace_half_width(scale: float, weights: bytes, counts: bytes, tail: float) -> float:
+def _summed_half_width(
+    flips: bool, scale: float, weights: bytes, counts: bytes, tail: float
+) -> float:
     """The half-width of a sum of draws; few sums serve many steps."""
-    return laplace_half_width(scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), tail)
+    half_width = response_half_width if flips else laplace_half_width
+    return half_width(scale, np.frombuffer(weights), np.frombuffer(counts, np.int64), tail)
 
 
 def views_read(items: tuple[Any, ...]) -> tuple[tuple[str, Decay], ...]:

@@ -35,6 +35,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.strategies.distinct import Anchored, Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.responses import Responses
 from tidegauge.strategies.stepped import PolynomialSum
 
 __all__ = ["VERSION", "Reader", "fraction_of", "fraction_text", "plain", "read_as"]
@@ -418,6 +419,9 @@ _FORMS: dict[type, _Form] = {
             r.integers("weights"),
             r.flag("printed"),
         ),
+    ),
+    Responses: _Form(
+        lambda s: {"scale": fraction_text(s.scale)}, lambda r: Responses(r.fraction("scale"))
     ),
     RoundedGaussian: _Form(
         lambda law: {"scale": fraction_text(law.scale)},

@@ -7,6 +7,7 @@ The threshold is the one of a discrete Laplace draw below zero, :math:`q / (1 + 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,12 +23,14 @@ from tidegauge.noise.law import Law, check_scale
 from tidegauge.noise.randomness import Words
 from tidegauge.noise.resolver import Tape, Uniform
 
-__all__ = ["BitFlips"]
+__all__ = ["BitFlips", "response_half_width"]
 
+Float64 = NDArray[np.float64]
 UInt64 = NDArray[np.uint64]
 Int64 = NDArray[np.int64]
 
 _BITS = 64
+_ROUNDS = 60  # of golden sections: the bracket shrinks by 10^-12
 
 
 @final
@@ -113,3 +116,43 @@ class BitFlips(Law):
     def _threshold(self) -> Any:
         """floor(2**64 chance): words below are flips, words above are none."""
         return np.uint64(floors(thresholds.negative(self.scale), _BITS)[0])
+
+
+def response_half_width(scale: float, weights: Float64, counts: Int64, tail: float) -> float:
+    r"""Return a bound that a weighted sum of errors exceeds with probability at most ``tail``.
+
+    An error is that of a bit with its bias taken out. Its law depends on the bit, which the bound
+    must not: it is the least of :math:`(\ln(2/\gamma) + \sum_k \ln \max_x E e^{\lambda g_k e_x}) /
+    \lambda` over lambda. Terms are at least 0, so that a longer sum has no smaller bound.
+
+    Args:
+        scale: Of the flips.
+        weights: The different weights g of errors, shape (n,).
+        counts: How many errors have each, shape (n,).
+        tail: gamma, above 0 and below 1.
+    """
+    p, rate = 1 / (1 + math.exp(1 / scale)), math.tanh(0.5 / scale)
+    norm = float(np.sqrt(counts @ weights**2))
+    if norm == 0:
+        return 0.0
+
+    def bound(log_slope: float) -> float:
+        moved = math.exp(log_slope) * weights / rate
+        flipped = np.logaddexp(math.log(p) + (1 - p) * moved, math.log1p(-p) - p * moved)
+        mirrored = np.logaddexp(math.log(p) - (1 - p) * moved, math.log1p(-p) + p * moved)
+        moments = float(counts @ np.maximum(flipped, mirrored))
+        return (math.log(2 / tail) + moments) / math.exp(log_slope)
+
+    return _least(bound, -math.log(norm) - 12, -math.log(norm) + 12)
+
+
+def _least(function: Callable[[float], float], low: float, high: float) -> float:
+    """The least value of a function with one minimum, by golden sections; every value bounds."""
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(_ROUNDS):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if function(left) < function(right):
+            high = right
+        else:
+            low = left
+    return function((low + high) / 2)

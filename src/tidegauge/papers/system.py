@@ -44,6 +44,7 @@ def plan_of(
     neighboring_relation: str | None = None,
     max_cells: int = 1,
     changed_steps: int = 1,
+    either_sign: bool = False,
     max_per_step: int | None = None,
     horizon: int | None = None,
     end: int | None = None,
@@ -62,6 +63,8 @@ def plan_of(
             cannot move to another cell, so that it changes no more than ``"add_or_remove_one"``.
         max_cells: Most cells that one reading touches.
         changed_steps: At how many different steps one protected unit changes a reading.
+        either_sign: Its changes may go up at one step and down at another, which
+            ``"replace_one"`` holds already.
         max_per_step: Totals are clamped to this many grains; left out: one reading's.
         horizon: Steps to design for.
         end: The last step.
@@ -81,7 +84,7 @@ def plan_of(
         horizon=horizon,
         end=end,
         neighboring_relation=neighboring_relation,
-        max_change=largest,
+        max_change=(-largest, largest) if either_sign else largest,
         max_cells=max_cells,
         max_per_step=largest if max_per_step is None else max_per_step,
         strategy=strategy,
@@ -249,19 +252,14 @@ class System(ABC):
 
     def _released(self, exact: Int64) -> Float64:
         """Measure checked grains, shape (steps, cells), and decode them."""
-        first = self._meter.step
-        if first != self._reading.step:
+        if self._meter.step != self._reading.step:
             raise LiveState(
                 "Expected a system between two blocks, got one that was interrupted inside a "
                 "block. Its noise is ahead of its releases. Make another system, at its own cost."
             )
         measured = self._meter.advance(exact)
-        values = self._decoded(self._reading.decode(measured, len(exact))[0], first)
+        values: Float64 = self._reading.decode(measured, len(exact))[0] / float(self._unit)
         return values[:, 0] if self._scalar else values
-
-    def _decoded(self, out: Float64, first: int) -> Float64:
-        """Decoded grains, shape (steps, cells), from step ``first`` (from 0) on, as released."""
-        return out / float(self._unit)
 
     def _checked(self, step: int) -> int:
         last = self._plan.last_step or MOST_STEPS

@@ -14,6 +14,7 @@ from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
 from tidegauge.planning.known_values import distinct, values_of_file
+from tidegauge.planning.named import why_not
 from tidegauge.planning.parts import (
     ALL_CELLS,
     MOST_VALUES,
@@ -29,6 +30,7 @@ from tidegauge.planning.sources import kind_of, unknown_kind
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.unit import relation_of
 from tidegauge.strategies.decay import Running, Step, Window
+from tidegauge.strategies.named import own_decay
 
 __all__ = ["Agreement"]
 
@@ -238,6 +240,10 @@ class Agreement:
         views = self._views((*path, "views"), read.views)
         if read.count_distinct is not None:
             views = self._distinct(path, read, read.count_distinct.window)
+        views = views or self._default_views(path, read)
+        problem = why_not(read)
+        if problem is not None:
+            self._refuse((*path, "strategy"), problem)
         weight = read.budget_weight
         if weight <= 0:
             self._refuse(
@@ -262,7 +268,7 @@ class Agreement:
             where=what.where,
             by=by,
             other=None if not by or read.other == "drop" else read.other,
-            views=views or (form.View("step", Step()), form.View("running", Running())),
+            views=views,
             anticipate=tuple(self._anticipated(path, read)),
             budget_weight=weight,
             max_per_step=most,
@@ -271,6 +277,17 @@ class Agreement:
             band=read.band,
             strategy=read.strategy,
         )
+
+    def _default_views(self, path: Path_, read: form.GaugeForm) -> tuple[form.View, ...]:
+        """Each step and the running sum; of a strategy that releases one decay of its own, that."""
+        try:
+            own = None if read.strategy is None else own_decay(read.strategy)
+        except TidegaugeError as error:
+            self._refuse((*path, "strategy"), str(error))
+            own = None
+        if own is not None:
+            return (form.View("polynomial_sum", own),)
+        return form.View("step", Step()), form.View("running", Running())
 
     def _distinct(
         self, path: Path_, read: form.GaugeForm, window: form.View

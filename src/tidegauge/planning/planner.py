@@ -6,6 +6,7 @@ kind, and share the budget by weight.
 
 from __future__ import annotations
 
+from tidegauge.mechanisms.apart import with_views_apart
 from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
@@ -15,7 +16,7 @@ from tidegauge.planning.parts import PlannedGauge, count_cells, distinct_of, nei
 from tidegauge.planning.plan import Plan
 from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
 
-__all__ = ["compared", "plan_of"]
+__all__ = ["candidates_of", "compared", "plan_of"]
 
 
 def plan_of(config: Config) -> Plan:
@@ -50,6 +51,16 @@ def compared(config: Config) -> tuple[Comparison, ...]:
         UnsupportedCombination: See :func:`plan_of`.
     """
     return compare([_request(config, gauge) for gauge in config.gauges])
+
+
+def candidates_of(config: Config) -> tuple[Comparison, ...]:
+    """Return :func:`compared`, and beside it a paper's systems that serve one view alone.
+
+    Raises:
+        UnsupportedCombination: See :func:`plan_of`.
+    """
+    found = zip(config.gauges, compared(config), strict=True)
+    return tuple(with_views_apart(_request(config, gauge), one) for gauge, one in found)
 
 
 def _unit(config: Config) -> PrivacyUnit:

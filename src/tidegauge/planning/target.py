@@ -172,7 +172,9 @@ def _plans(found: Sequence[Comparison], noise: str | None) -> Plans | None:
     """What all gauges would measure with noise of one kind; None: what they will measure."""
     if noise is None:
         return tuple(gauge.plan for gauge in found)
-    tried = ([c for c in gauge.candidates if c.noise == noise] for gauge in found)
+    tried = (
+        [c for c in gauge.candidates if NOISE_IN_WORDS[type(c.cost)] == noise] for gauge in found
+    )
     plans = [min(mine, key=lambda candidate: candidate.rank).plan for mine in tried]
     return tuple(plan for plan in plans if plan is not None) if all(plans) else None
 

@@ -17,16 +17,18 @@ from types import MappingProxyType
 from typing import Any, final
 
 from tidegauge.checks import exact, shown
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.strategies.asked import Asked
+from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
 from tidegauge.strategies.decayed.named import exponential_sum
 from tidegauge.strategies.distinct.named import first_occurrences
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.stepped import build_polynomial_sum
+from tidegauge.strategies.responses import build_responses
+from tidegauge.strategies.stepped import build_polynomial_sum, polynomial_sum_of
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.strategies.trees import binary_tree, build_all_window_sum, build_window_sum
 
-__all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
+__all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy", "own_decay"]
 
 
 @final
@@ -61,9 +63,35 @@ class NamedStrategy:
     offered: bool = True
 
 
+_HOLISTIC = (
+    "Expected a strategy that a config can hold, got HolisticPredicateSum. It takes a function of "
+    "the whole history, which is code. Write DistinctCount beside count_distinct for first "
+    "occurrences; else use tidegauge.papers.bolot.HolisticPredicateSum in Python."
+)
+
+
 def _stream_itself(asked: Asked) -> Identity:
     """Return the trivial strategy, which serves everything and is always a candidate."""
     return Identity(0)
+
+
+def _paper_tree(asked: Asked) -> Strategy:
+    """Return the paper's tree for the views: of windows, of one factor, or of every window.
+
+    Raises:
+        UnsupportedCombination: There is none.
+    """
+    views = [view for view in asked.views if not isinstance(view, Step)]
+    if views and all(isinstance(view, Window) for view in views):
+        return build_window_sum(asked)
+    if views and all(isinstance(view, Exponential) for view in views):
+        return exponential_sum(asked)
+    if any(isinstance(view, Window | Running) for view in views):
+        return build_all_window_sum(asked)
+    raise UnsupportedCombination(
+        "the paper has trees for windows, running sums and one factor; its tree for polynomials "
+        "rounds their weights: ask for it by its name, PolynomialSum"
+    )
 
 
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
@@ -77,6 +105,15 @@ NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
             first_occurrences,
             "DistinctCount, a binary tree over values seen for the first time",
             offered=False,  # of sums it would be the binary mechanism
+        ),
+        "PredicateSum": NamedStrategy(
+            _paper_tree, "PredicateSum, the paper's tree for the views", offered=False
+        ),
+        "DecayedHistogram": NamedStrategy(
+            _paper_tree, "DecayedHistogram, the paper's tree for the views", offered=False
+        ),
+        "RandomizedResponse": NamedStrategy(
+            build_responses, "RandomizedResponse, the bits themselves", offered=False
         ),
         "InputPerturbation": NamedStrategy(
             _stream_itself, "InputPerturbation, the stream itself", offered=False
@@ -131,6 +168,8 @@ def by_name(name: Any, options: Mapping[str, Any] | None = None) -> ByName:
         >>> by_name("ExponentialSum")
         ByName(name='ExponentialSum', options=())
     """
+    if name == "HolisticPredicateSum":
+        raise InvalidParameter(_HOLISTIC)
     entry = NAMED.get(name) if isinstance(name, str) else None
     if entry is None:
         raise InvalidParameter(
@@ -157,6 +196,18 @@ def named_strategy(asked_for: ByName, asked: Asked) -> Strategy:
         InvalidParameter: An option is out of range.
     """
     return NAMED[asked_for.name].build(asked, **dict(asked_for.options))
+
+
+def own_decay(asked_for: ByName) -> Decay | None:
+    """Return the one decay that a strategy releases whatever is asked; None: it has none.
+
+    Raises:
+        InvalidParameter: An option is missing or out of range.
+    """
+    if not asked_for.name.startswith("PolynomialSum"):
+        return None
+    printed = asked_for.name.endswith("AsPrinted")
+    return polynomial_sum_of(printed=printed, **dict(asked_for.options)).decay
 
 
 def _meant(word: object, known: Any) -> str:

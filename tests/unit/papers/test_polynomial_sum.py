@@ -121,6 +121,43 @@ def test_the_charge_of_equal_noise_is_the_exact_one_without_roots(
     assert lambda_lg > 2 * charged
 
 
+@pytest.mark.parametrize(
+    ("c", "beta", "expected"),
+    [
+        (1.5, 0.1, 2.355),
+        (1.5, 0.25, 2.091),
+        (1.5, 0.5, 1.835),
+        (2, 0.1, 1.597),
+        (2, 0.25, 1.558),
+        (2, 0.5, 1.479),
+    ],
+)
+def test_the_class_as_printed_charges_what_its_levels_cost(
+    c: float, beta: float, expected: float
+) -> None:
+    """With roots a window of no power of two has one level more than floor(log2 W) + 1."""
+    found = stepped_windows(Fraction(str(c)), Fraction(str(beta)), 1 << 16)
+    powers, ends = zip(*found, strict=True)
+    factors = [(1 - beta) ** power for power in powers]
+    weights = tuple(max(1, round(factor * (1 << 20))) for factor in factors)
+    strategy = Windows(Fraction(str(beta)), powers, ends, weights, printed=True)
+    charged = float(strategy.sensitivity(Norm.L1, ONE)) / (1 << 20)
+    lengths = np.diff((0, *ends)).tolist()
+    more = [f for f, n in zip(factors, lengths, strict=True) if n.bit_count() > 1]
+    assert expected == round(charged - sum(more), 3)
+    with PolynomialSum(c, beta, 1, reach=1 << 12, as_printed=True) as system:
+        printed = stepped_windows(Fraction(str(c)), Fraction(str(beta)), 1 << 12, printed=True)
+        own = system.plan.strategy
+        assert isinstance(own, Windows)
+        begin, levels = 0, []
+        for power, end in printed:
+            levels.append((1 - beta) ** power * ((end - begin - 1).bit_length() + 1))
+            begin = end
+        first = (1 - beta) ** printed[0][0]
+        expected_own = sum(levels) / first * own.weights[0]
+        assert float(system.sensitivity) == pytest.approx(expected_own, rel=1e-4)
+
+
 def _worst_std(c: float, beta: float, reach: int, *, printed: bool = False) -> float:
     strategy = polynomial_sum(c, beta, reach, printed=printed)
     charged = float(strategy.sensitivity(Norm.L1, ONE))

@@ -170,7 +170,7 @@ def test_the_history_cannot_be_changed_by_a_predicate() -> None:
         system = HolisticPredicateSum(predicate, 1, 1)
         with pytest.raises(InvalidInput):
             system.update({"amount": 5})
-        assert 0 == system.step == len(system._events)
+        assert 0 == system.step == len(system._events[0])
 
 
 def test_events_changed_by_the_caller_do_not_change_the_past() -> None:
@@ -243,7 +243,7 @@ def test_objects_that_can_change_are_refused(event: Any) -> None:
     system = HolisticPredicateSum(lambda history: 1, 1, 1)
     with pytest.raises(InvalidInput, match="do not change"):
         system.update(event)
-    assert 0 == system.step == len(system._events)
+    assert 0 == system.step == len(system._events[0])
 
 
 def test_what_cannot_change_is_taken_as_it_is() -> None:
@@ -311,7 +311,7 @@ def test_closing_forgets_the_history() -> None:
     system = HolisticPredicateSum(first, 2, 1)
     system.update("a")
     system.close()
-    assert [] == system._events
+    assert [[]] == system._events
     with pytest.raises(LiveState):
         system.update("b")
 
@@ -387,3 +387,56 @@ def test_a_frozen_object_is_an_event() -> None:
 
     system = HolisticPredicateSum(lambda h: h[-1].delay > 3, 1, 1)
     assert (2,) == system.update_many([Flight(1), Flight(5)]).shape
+
+
+@pytest.mark.parametrize("kind", ["individual", "holistic"])
+def test_every_cell_has_a_predicate_sum_of_its_own(kind: str) -> None:
+    """The same noise in each cell, and the exact sums under it."""
+    events = [["a", "b", "b"], ["a", "a", "c"], ["a", "a", "b"]]
+    exact = {"individual": [2, 2, 0], "holistic": [1, 2, 2]}[kind]
+    made = (
+        PredicateSum(lambda event: event == "a", 1, cells=3, decay=Window(2))
+        if kind == "individual"
+        else HolisticPredicateSum(first, 2, 1, cells=3)
+    )
+    counted: list[Any] = []
+    system = seeded_system(1, made)
+    measured = system._meter.advance
+
+    def seen(exact: Any) -> Any:
+        counted.append(exact)
+        return measured(exact)
+
+    system._meter.advance = seen  # type: ignore[method-assign]  # to see what is measured
+    released = np.concatenate([system.update_many(events[:2]), [system.update(events[2])]])
+    assert released.shape == (3, 3)
+    sums = np.concatenate(counted) / GRAINS
+    sums = sums[-2:].sum(axis=0) if kind == "individual" else sums.sum(axis=0)
+    assert exact == sums.tolist()
+    if kind == "individual":
+        alone = PredicateSum(bool, 1, decay=Window(2))
+    else:
+        alone = HolisticPredicateSum(first, 2, 1)
+    assert system.noise_std(3) == pytest.approx(alone.noise_std(3), rel=0.01)
+
+
+def test_cells_of_a_history_pay_for_changes_of_either_sign() -> None:
+    """A unit that takes one value away and brings another: the comb's worst under L2."""
+    several = HolisticPredicateSum(first, 2, guarantee=GaussianDP(1), cells=2)
+    neighbors = several.plan.neighbors
+    assert (-GRAINS, GRAINS) == (neighbors.low, neighbors.high)
+    assert (1, 2) == (neighbors.unit.min_separation, neighbors.unit.max_events)
+
+
+@pytest.mark.parametrize("bad", [[["a"]], [["a", "b", "c"]], ["ab"], [3], [["a", "b"], ["c"]]])
+@pytest.mark.parametrize("kind", ["individual", "holistic"])
+def test_steps_without_an_event_for_every_cell_leave_no_trace(bad: Any, kind: str) -> None:
+    system = (
+        PredicateSum(bool, 1, cells=2)
+        if kind == "individual"
+        else HolisticPredicateSum(lambda history: 1, 1, 1, cells=2)
+    )
+    with pytest.raises(InvalidInput, match="Expected"):
+        system.update_many(bad)
+    assert 0 == system.step
+    assert system.update_many([["a", "b"]]).shape == (1, 2)

@@ -1,20 +1,26 @@
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, UnsupportedCombination
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.reading import Reading
 from tidegauge.noise.intervals import exp_bracket
+from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.randomness import AesWords
 from tidegauge.noise.resolver import Tape
-from tidegauge.noise.response import BitFlips
-from tidegauge.papers.bolot import RandomizedResponse, response
+from tidegauge.noise.response import BitFlips, response_half_width
+from tidegauge.papers.bolot import RandomizedResponse
 from tidegauge.privacy.guarantee import ZCDP, PureDP
 from tidegauge.strategies.decay import Custom, Decay, Exponential, Running, Window
-from tidegauge.testing import seeded_system
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.responses import Responses
+from tidegauge.testing import seeded_meter, seeded_system
 
 EPSILONS = [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(5), Fraction(30)]
 
@@ -145,35 +151,67 @@ def test_other_guarantees_are_refused(make: Callable[[], object]) -> None:
         make()
 
 
-def test_a_plan_of_responses_cannot_be_run_as_a_gauge() -> None:
-    """A gauge would publish what is biased."""
+@pytest.mark.parametrize("bit", [0, 1])
+def test_a_restored_plan_is_read_without_bias(bit: int) -> None:
+    """As a gauge reads it: the bias is taken out by what decodes."""
+    cells = 50_000
+    with RandomizedResponse(Fraction(1, 2), decay=Window(3), cells=cells) as system:
+        plan = GaugePlan.restore(system.plan.stored())
+    assert plan == system.plan
+    assert "randomised response" in plan.statement()
+    measured = seeded_meter(3, plan).measure(np.full((4, cells), bit))
+    assert {0, 1} == set(np.unique(measured))
+    values = Reading(plan, [Window(3)]).decode(measured, 4)[0]
+    std = plan.noise_std(Window(3), [4])[0]
+    assert abs(values[3].mean() - 3 * bit) < 5 * std / math.sqrt(cells)
+    assert (np.abs(values[3] - 3 * bit) > plan.half_width(Window(3), [4])).mean() <= 0.05
+    raw = Reading(replace(plan, strategy=Identity(0)), [Window(3)]).decode(measured, 4)[0]
+    assert abs(raw[3].mean() - 3 * bit) > 50 * std / math.sqrt(cells)  # the broken twin
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"strategy": Identity(0)},  # whose readings would be biased
+        {"strategy": Responses(Fraction(3))},  # another bias
+        {"law": DiscreteLaplace(Fraction(1))},  # noise that is no flip
+        {"law": BitFlips(Fraction(1, 2)), "strategy": Responses(Fraction(1, 2))},  # unpaid
+        {"max_per_step": 2},
+    ],
+)
+def test_a_plan_of_other_flips_than_it_claims_is_refused(changed: dict[str, Any]) -> None:
     with RandomizedResponse(guarantee=PureDP(Fraction(1))) as system:
-        with pytest.raises(InvalidParameter, match="BitFlips"):
-            GaugePlan.restore(system.plan.stored())
-        with pytest.raises(UnsupportedCombination, match="error_at"):
-            system.plan.half_width(system.decay, [1])
-        assert "randomised response" in system.plan.statement()
+        plan = replace(system.plan, **changed)
+    with pytest.raises(InvalidParameter, match="Expected"):
+        plan.verify()
 
 
-@pytest.mark.parametrize("place", ["_decoded", "without_bias"])
-def test_an_interruption_before_the_bias_is_out_ends_the_system_or_leaves_no_bias(
-    monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    cells = 10_000
+def test_totals_beyond_a_bit_count_as_one() -> None:
+    strategy = Responses(Fraction(1))
+    rows = strategy.encode(strategy.init_encoder(2), np.array([[-3, 0], [1, 7]]), 0)
+    assert [[0, 0], [1, 1]] == rows.tolist()
 
+
+def test_the_width_of_a_longer_sum_is_no_smaller() -> None:
+    """What lets widths be reused from a later step."""
+    weights, widths = 0.9 ** np.arange(40), []
+    for n in range(1, 41):
+        counts = np.ones(n, np.int64)
+        widths.append(response_half_width(1.3, weights[:n], counts, 0.05))
+    assert (np.diff(widths) >= -1e-9).all()
+    assert 0 == response_half_width(1.3, np.zeros(2), np.ones(2, np.int64), 0.05)
+
+
+def test_an_interruption_inside_a_block_ends_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    system = seeded_system(7, RandomizedResponse(1, cells=cells))
-    system.update_many(np.ones((3, cells)))
+    system = seeded_system(7, RandomizedResponse(1, cells=9))
+    system.update_many(np.ones((3, 9)))
     with monkeypatch.context() as patched:
-        patched.setattr(RandomizedResponse if place == "_decoded" else response, place, interrupted)
+        patched.setattr(Responses, "decode", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            system.update_many(np.ones((50, cells)))
-    if place == "_decoded":
-        with pytest.raises(LiveState, match="interrupted"):
-            system.update(np.ones(cells))
-        assert 53 == system.step == system._meter.step  # nothing more is measured
-    else:
-        released = system.update(np.ones(cells))
-        assert abs(released.mean() - 54) < 5 * system.noise_std(54) / cells**0.5
+            system.update_many(np.ones((50, 9)))
+    with pytest.raises(LiveState, match="interrupted"):
+        system.update(np.ones(9))
+    assert 53 == system._meter.step  # nothing more is measured

@@ -33,7 +33,8 @@ class PredicateSum(System):
     """Releases a decayed sum of a predicate of each event.
 
     A predicate sees one event and nothing else, so that one event moves one value: the cost is that
-    of the decayed sum (Theorem 8).
+    of the decayed sum (Theorem 8). With several cells each has events of its own, one a step, and
+    the predicate is applied in every cell.
 
     Args:
         predicate: A function from an event to a real in [0, 1], or True and False.
@@ -43,6 +44,7 @@ class PredicateSum(System):
         guarantee: Any other guarantee.
         strategy: The name of a paper's strategy; default: the best there is.
         horizon: Steps to design for.
+        cells: Streams of events side by side.
 
     Raises:
         InvalidParameter: A parameter is impossible, or ``predicate`` cannot be called.
@@ -67,6 +69,7 @@ class PredicateSum(System):
         guarantee: Guarantee | None = None,
         strategy: str | None = None,
         horizon: int | None = None,
+        cells: int = 1,
     ) -> None:
         self._predicate = _callable(predicate)
         self._start(
@@ -74,7 +77,7 @@ class PredicateSum(System):
                 Running() if decay is None else decay,
                 epsilon=epsilon,
                 guarantee=guarantee,
-                cells=1,
+                cells=cells,
                 strategy=None if strategy is None else by_name(strategy),
                 horizon=horizon,
             )
@@ -88,6 +91,8 @@ class PredicateSum(System):
     def update(self, reading: Any) -> Float64:
         """Measure one event, whatever the predicate takes, and release the decayed sum.
 
+        Of several cells: a sequence with the event of each.
+
         Raises:
             InvalidInput: The predicate raised, or gave no real in [0, 1]; the system is as it was.
             StreamEnded: The last step is reached; the system is as it was.
@@ -97,8 +102,9 @@ class PredicateSum(System):
         return value
 
     def _exact(self, readings: ArrayLike, *, block: bool) -> Int64:
-        values = [_value(self._predicate, event) for event in _events(readings)]
-        return grains_of(np.array(values, np.float64).reshape(-1, 1))
+        events = _events_of_cells(readings, self.cells)
+        values = [_value(self._predicate, event) for step in events for event in step]
+        return grains_of(np.array(values, np.float64).reshape(-1, self.cells))
 
 
 class History(Sequence[Any]):
@@ -131,7 +137,8 @@ class HolisticPredicateSum(System):
 
     A predicate is k-sensitive if replacing one event changes its value at no more than k steps.
     Nobody can check that on private data: it is declared, and the noise is k times as large.
-    :func:`changed_values` finds a wrong k on samples, in tests.
+    :func:`changed_values` finds a wrong k on samples, in tests. With several cells each has events
+    and a history of its own: an event changes the values of its cell alone.
 
     Args:
         predicate: A function from a :class:`History` (the event of the step is its last) to a real
@@ -142,6 +149,7 @@ class HolisticPredicateSum(System):
         guarantee: Any other guarantee.
         strategy: The name of a paper's strategy; default: the best there is.
         horizon: Steps to design for.
+        cells: Streams of events side by side.
 
     Raises:
         InvalidParameter: A parameter is impossible.
@@ -175,22 +183,24 @@ class HolisticPredicateSum(System):
         guarantee: Guarantee | None = None,
         strategy: str | None = None,
         horizon: int | None = None,
+        cells: int = 1,
     ) -> None:
         self._predicate = _callable(predicate)
         why = "One event changes the predicate at so many steps at most. Declare at least 1."
         k = integer("k", k, low=1, high=_MOST_CHANGED, why=why)
-        self._events: list[Any] = []
         self._start(
             plan_of(
                 Running() if decay is None else decay,
                 epsilon=epsilon,
                 guarantee=guarantee,
-                cells=1,
+                cells=cells,
                 strategy=None if strategy is None else by_name(strategy),
                 horizon=horizon,
                 changed_steps=k,
+                either_sign=cells != 1,  # one cell: "replace_one"
             )
         )
+        self._events: list[list[Any]] = [[] for _ in range(self.cells)]
 
     @property
     def source(self) -> str:
@@ -210,23 +220,29 @@ class HolisticPredicateSum(System):
 
     def update_many(self, readings: Any) -> Float64:
         """Measure events, whatever the predicate takes, and release the decayed sum at each."""
-        if len(self._events) != self.step:
+        if len(self._events[0]) != self.step:
             raise LiveState(
                 "Expected a system with its history, got one that was closed. Predicates of the "
                 "history have nothing to go on from. Make another system, at its own cost."
             )
-        new = [_frozen(event) for event in _events(readings)]
-        self._events.extend(new)
+        steps = _events_of_cells(readings, self.cells)
+        frozen = [[_frozen(event) for event in step] for step in steps]
         try:
-            values = _values(self._predicate, self._events, self.step)
-            return self._released(grains_of(values.reshape(-1, 1)))
+            for step in frozen:
+                for events, event in zip(self._events, step, strict=True):
+                    events.append(event)
+            first, predicate = self.step, self._predicate
+            values = [_values(predicate, events, first) for events in self._events]
+            return self._released(grains_of(np.ascontiguousarray(np.transpose(values))))
         finally:
-            del self._events[self.step :]  # what was not measured is no part of the past
+            for events in self._events:  # what was not measured is no part of the past
+                del events[self.step :]
 
     def close(self) -> None:
         """Erase the key and the history."""
         super().close()
-        self._events.clear()
+        for events in self._events:
+            events.clear()
 
 
 def changed_values(
@@ -298,6 +314,20 @@ def _events(readings: Any) -> list[Any]:
             "update for one step, update_many for a block."
         )
     return list(readings)
+
+
+def _events_of_cells(readings: Any, cells: int) -> list[list[Any]]:
+    """The events of each step, one for every cell; of one cell they come without an axis."""
+    steps = _events(readings)
+    if cells == 1:
+        return [[event] for event in steps]
+    found = [_events(step) for step in steps]
+    if any(len(step) != cells for step in found):
+        raise InvalidInput(
+            f"Expected {cells} events at every step, one for each cell, got another number. They "
+            "would be counted in the wrong cells. Give None, or what counts 0, where there is none."
+        )
+    return found
 
 
 def _value(predicate: Callable[[Any], Any], event: Any) -> float:

@@ -8,12 +8,12 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.errors import InvalidInput, LiveState
-from tidegauge.mechanisms.response import response_error, response_plan, without_bias
-from tidegauge.papers.system import System
+from tidegauge.errors import InvalidInput
+from tidegauge.papers.system import System, plan_of
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.strategies.decay import Decay, Running
-from tidegauge.strategies.strategy import Float64, Int64
+from tidegauge.strategies.named import by_name
+from tidegauge.strategies.strategy import Int64
 
 __all__ = ["RandomizedResponse"]
 
@@ -24,7 +24,8 @@ class RandomizedResponse(System):
 
     The bias is taken out, so the noise of a step has variance
     :math:`e^\epsilon / (e^\epsilon - 1)^2`: half of discrete Laplace noise at epsilon = 1, for bits
-    alone. The paper's chance, 1/2 - epsilon/2, would cost about 2 epsilon.
+    alone. The paper's chance, 1/2 - epsilon/2, would cost about 2 epsilon. The law of the noise
+    depends on the bits: :meth:`error_at` is a Chernoff bound that holds whatever they are.
 
     Args:
         epsilon: Pure epsilon-DP for one bit; up to 32. This or ``guarantee``.
@@ -59,22 +60,22 @@ class RandomizedResponse(System):
         guarantee: Guarantee | None = None,
         cells: int = 1,
     ) -> None:
-        released = Running() if decay is None else decay
-        plan = response_plan(released, epsilon=epsilon, guarantee=guarantee, cells=cells)
-        self._start(plan, unit=1)
-        self._ones, self._ones_step = plan.strategy.init_decoder([released], 1), 0
+        self._start(
+            plan_of(
+                Running() if decay is None else decay,
+                epsilon=epsilon,
+                guarantee=guarantee,
+                cells=cells,
+                strategy=by_name("RandomizedResponse"),
+                largest=1,
+            ),
+            unit=1,
+        )
 
     @property
     def source(self) -> str:
         """Where it stands in the paper."""
         return "Bolot et al. 2013, section 1, the baseline"
-
-    def error_at(self, gamma: float, step: int) -> float:
-        """Return what the noise at a step exceeds with probability at most ``gamma``.
-
-        A Chernoff bound that holds whatever the bits are: the law of the noise depends on them.
-        """
-        return response_error(self._plan, gamma, self._checked(step))
 
     def _exact(self, readings: ArrayLike, *, block: bool) -> Int64:
         array = self._shaped(readings, block=block)
@@ -84,20 +85,3 @@ class RandomizedResponse(System):
                 "another system for readings in between."
             )
         return np.ascontiguousarray(array, dtype=np.int64)
-
-    def _released(self, exact: Int64) -> Float64:
-        if self._ones_step != self._meter.step:
-            raise LiveState(
-                "Expected a system between two blocks, got one that was interrupted inside a "
-                "block. The bias of its steps would never be taken out. Make another system, at "
-                "its own cost."
-            )
-        return super()._released(exact)
-
-    def _decoded(self, out: Float64, first: int) -> Float64:
-        steps = len(out)
-        weights = np.empty((1, steps, 1))
-        ones = np.ones((steps, 1), np.int64)
-        self._plan.strategy.decode(self._ones, [self.decay], ones, first, weights)
-        self._ones_step = first + steps
-        return without_bias(self._plan, out, weights[0])

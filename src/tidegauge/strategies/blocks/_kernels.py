@@ -18,6 +18,12 @@ _LAST = 1 << 60
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _parent(position: int, ratio: int) -> int:
+    """The boundary below, in blocks of ``ratio``; halves, which trees have, without a division."""
+    return position >> 1 if ratio == 2 else position // ratio
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _moved(cost: float, at: int, target: int, most: int, direction: int, price: float) -> float:
     """Cost of an end that goes on to ``target``; ``direction``: where it may go, 0 for both."""
     move = target - at
@@ -76,12 +82,12 @@ def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path
         if level < top:
             ratio = ratios[level]
             most = _LAST if opened else q
-            up = p // ratio
+            up = _parent(p, ratio)
             odd = 1 if p_odd or up * ratio != p else 0
             low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, most, forward, price)
             high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, most, forward, price)
             a, b, p, p_odd = low, high, up, odd
-            up = q // ratio
+            up = _parent(q, ratio)
             odd = 1 if q_odd or up * ratio != q else 0
             low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, most, backward, price)
             high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, most, backward, price)
@@ -295,6 +301,13 @@ def _write_path(ring: Int64, layout: Int64, path: Int64, out: Int64, row: int) -
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _scale(total: Int64, grain: float, out: Float64) -> None:
+    """Write lattice units in grains: a loop, which makes no array as a product would."""
+    for c in range(total.shape[0]):
+        out[c] = total[c] * grain
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _write_scaled(
     ring: Int64, layout: Int64, path: Int64, scales: Float64, grain: float, out: Float64
 ) -> None:
@@ -431,13 +444,6 @@ def mix(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_row(row: Int64, grain: float, out: Float64) -> None:
-    """Values in grains; slices would make Numba compile how shapes that differ are told, 3 s."""
-    for c in range(row.shape[0]):
-        out[c] = row[c] * grain
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def decode(
     ring: Int64,
     layout: Int64,
@@ -475,7 +481,7 @@ def decode(
             row += 1
         for v in range(spans.shape[0]):
             if sources[v] >= 0:
-                _write_row(measured[row + sources[v]], grain, out[v, s])
+                _scale(measured[row + sources[v]], grain, out[v, s])
             elif spans[v] >= 0:
                 taken = path[:begun]
                 find_path(t, spans[v], ratios[: begun - 1], prices, mode, taken)
@@ -483,7 +489,7 @@ def decode(
                     _write_scaled(ring, layout, taken, scales, grain, out[v, s])
                 else:
                     _write_path(ring, layout, taken, total, 0)
-                    _write_row(total[0], grain, out[v, s])
+                    _scale(total[0], grain, out[v, s])
         row += planned_rows
 
 

@@ -4,7 +4,14 @@ from tidegauge.strategies.stepped.polynomial_sum import (
     PolynomialSum,
     build_polynomial_sum,
     polynomial_sum,
+    polynomial_sum_of,
     stepped_windows,
 )
 
-__all__ = ["PolynomialSum", "build_polynomial_sum", "polynomial_sum", "stepped_windows"]
+__all__ = [
+    "PolynomialSum",
+    "build_polynomial_sum",
+    "polynomial_sum",
+    "polynomial_sum_of",
+    "stepped_windows",
+]

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.compiled import lazy_module
@@ -42,7 +43,13 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies.stepped._kernels")
 
-__all__ = ["PolynomialSum", "build_polynomial_sum", "polynomial_sum", "stepped_windows"]
+__all__ = [
+    "PolynomialSum",
+    "build_polynomial_sum",
+    "polynomial_sum",
+    "polynomial_sum_of",
+    "stepped_windows",
+]
 
 _NONE = np.empty(0)
 _LONGEST_REACH = 1 << 16
@@ -187,6 +194,19 @@ class PolynomialSum(Strategy):
         scales: Float64 = self._factors / np.array(self.weights)
         return scales
 
+    @property
+    def _way(self) -> int:
+        return int(Way.PRINTED if self.printed else Way.SIGNED)
+
+    @cached_property
+    def _moves(self) -> tuple[Int64, NDArray[np.int32]]:
+        """What each window reads, for each place of its end: computed once, some MB at most."""
+        sizes = 1 << (self._heights - 1)
+        starts = np.empty(int(sizes.sum()) + 1, np.int64)
+        moves = np.empty((2 * int((sizes * self._heights).sum()), 3), np.int32)
+        found = _kernels.find_moves(self._lengths, self._heights, self._way, starts, moves)
+        return starts, moves[:found].copy()
+
     @cached_property
     def decay(self) -> Custom:
         """The weights that are released, for good."""
@@ -247,7 +267,8 @@ class PolynomialSum(Strategy):
             StreamEnded: Beyond the hard end; the state is as it was.
         """
         check_totals(x, state["history"].shape[1])
-        out = np.empty((len(self.coordinates(first, len(x))), x.shape[1]), np.int64)
+        self._check_end(first + len(x))
+        out = np.empty((self._row_count(first, len(x)), x.shape[1]), np.int64)
         weights = np.array(self.weights, np.int64)
         largest = self.largest_total
         _kernels.encode(
@@ -261,23 +282,31 @@ class PolynomialSum(Strategy):
         Raises:
             StreamEnded: Beyond the hard end.
         """
-        end = self.hard_end or MOST_STEPS
-        if first + steps > end:
-            raise StreamEnded(
-                f"Expected at most {end} steps, got step {first + steps}. Noise would be used "
-                "twice. Start a new gauge."
-            )
-        seen = np.arange(first + 1, first + steps + 1)[:, None] - self._window_of_place("delay")
-        completes = (seen > 0) & (seen % self._window_of_place("size") == 0)
-        step, place = np.nonzero(completes)
-        numbers: Int64 = (first + step) * self.coordinates_per_step + place
+        self._check_end(first + steps)
+        numbers = np.empty(self._row_count(first, steps), np.int64)
+        each = self.coordinates_per_step
+        _kernels.number_rows(first, steps, self._delays, self._heights, each, numbers)
         return numbers
 
-    def _window_of_place(self, what: str) -> Int64:
-        """The delay, or the block's size, of each place."""
-        if what == "delay":
-            return np.repeat(self._delays, self._heights)
-        return np.concatenate([1 << np.arange(height) for height in self._heights])
+    def _check_end(self, last: int) -> None:
+        end = self.hard_end or MOST_STEPS
+        if last > end:
+            raise StreamEnded(
+                f"Expected at most {end} steps, got step {last}. Noise would be used twice. Start "
+                "a new gauge."
+            )
+
+    def _row_count(self, first: int, steps: int) -> int:
+        """How many blocks the steps complete."""
+        delays, sizes = self._places
+        before, after = (np.maximum(at - delays, 0) // sizes for at in (first, first + steps))
+        return int((after - before).sum())
+
+    @cached_property
+    def _places(self) -> tuple[Int64, Int64]:
+        """The delay and the block's size of each place."""
+        sizes = np.concatenate([1 << np.arange(height) for height in self._heights])
+        return np.repeat(self._delays, self._heights), sizes
 
     @property
     def drawn_places(self) -> int:
@@ -315,7 +344,8 @@ class PolynomialSum(Strategy):
                 self._lengths,
                 self._heights,
                 self._scales,
-                int(Way.PRINTED if self.printed else Way.SIGNED),
+                self._way,
+                *self._moves,
                 out[mine[0]],
             )
             out[mine[1:]] = out[mine[0]]
@@ -444,12 +474,7 @@ def polynomial_sum(
 
 
 def build_polynomial_sum(
-    asked: Asked,
-    *,
-    c: Fraction | None = None,
-    beta: Fraction = Fraction(1, 4),
-    reach: Fraction = Fraction(4096),
-    printed: bool = False,
+    asked: Asked, *, printed: bool = False, **options: Fraction
 ) -> PolynomialSum:
     """The builder of :func:`polynomial_sum` for a gauge whose one view is its decay.
 
@@ -462,15 +487,30 @@ def build_polynomial_sum(
             "Expected a guarantee of pure epsilon for PolynomialSum, got one under Gaussian noise. "
             "Its budgets are computed for Laplace noise. Use epsilon alone."
         )
+    made = polynomial_sum_of(printed=printed, **options)
+    if asked.views != (made.decay,):
+        raise UnsupportedCombination(
+            "Expected the one view that PolynomialSum releases, got others. Its weights are a "
+            "polynomial's rounded down. Leave the views out of the config."
+        )
+    return made
+
+
+def polynomial_sum_of(
+    *,
+    c: Fraction | None = None,
+    beta: Fraction = Fraction(1, 4),
+    reach: Fraction = Fraction(4096),
+    printed: bool = False,
+) -> PolynomialSum:
+    """Return :func:`polynomial_sum` of the options that a config gives.
+
+    Raises:
+        InvalidParameter: An option is missing or out of range.
+    """
     if c is None or reach.denominator > 1:
         raise InvalidParameter(
             f"Expected options c, a number, and reach, a whole one, got c={shown(c)} and "
             f"reach={shown(reach)}. The weights follow from them. Name both."
         )
-    made = polynomial_sum(c, beta, int(reach), printed=printed)
-    if asked.views != (made.decay,):
-        raise UnsupportedCombination(
-            "Expected the one view that PolynomialSum releases, got others. Its weights are a "
-            "polynomial's rounded down. Use tidegauge.papers.bolot.PolynomialSum."
-        )
-    return made
+    return polynomial_sum(c, beta, int(reach), printed=printed)

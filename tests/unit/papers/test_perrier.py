@@ -23,6 +23,7 @@ from tidegauge.papers.perrier import (
     private_threshold,
     smooth_sensitivity,
 )
+from tidegauge.papers.perrier.plans import plans_of
 from tidegauge.papers.system import grains_of
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP
 from tidegauge.privacy.unit import Contributions
@@ -122,10 +123,9 @@ def test_a_first_sum_that_spends_the_thresholds_budget_again_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     system = made()
-    plans = perrier.thresholded._plans
 
     def twin(most: int) -> Any:
-        return plans(system.cost, system.cost.epsilon, 400, 1000, system._strategy, most)
+        return plans_of(system.cost, system.cost.epsilon, 400, 1000, system._strategy, most)
 
     monkeypatch.setattr(system, "_plans", twin)
     with pytest.raises(AssertionError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 from threading import Lock
 from typing import Any, NoReturn, Self, final
 
@@ -26,48 +25,17 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.smooth import MOST_VALUES
 from tidegauge.mechanisms.threshold import ThresholdRule
+from tidegauge.papers.perrier.plans import TREE, plans_of
 from tidegauge.papers.perrier.ranges import range_of
 from tidegauge.papers.perrier.threshold import BETA_LT, LAM, P, rule_of
-from tidegauge.papers.system import array_of, grains_of, moved_by, plan_of
-from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.papers.system import array_of, grains_of, moved_by
+from tidegauge.privacy.guarantee import ApproxDP
 from tidegauge.privacy.unit import Event, unit_of
 from tidegauge.strategies.decay import Running
-from tidegauge.strategies.named import ByName, by_name
+from tidegauge.strategies.named import by_name
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
 __all__ = ["ThresholdedSum"]
-
-_TREE = "BinaryTree"
-
-
-@lru_cache(maxsize=64)
-def _plans(
-    cost: ApproxDP, left: Fraction, first: int, end: int | None, strategy: ByName | None, most: int
-) -> tuple[GaugePlan, GaugePlan | None]:
-    """The plans of the first sum, at the price ``left``, and of the rest; thresholds are public."""
-    at_once = plan_of(
-        Running(),
-        epsilon=left,
-        guarantee=None,
-        cells=1,
-        strategy=by_name("InputPerturbation"),
-        largest=most,
-        max_per_step=most * first,
-        end=1,
-    )
-    if end == first:
-        return at_once, None
-    tree = strategy is not None and strategy.name == _TREE
-    rest = plan_of(
-        Running(),
-        epsilon=None,
-        guarantee=PureDP(cost.epsilon) if tree else cost,
-        cells=1,
-        strategy=strategy,
-        largest=most,
-        end=None if end is None else end - first,
-    )
-    return at_once, rest
 
 
 @final
@@ -132,7 +100,7 @@ class ThresholdedSum:
         lam: float | Fraction = LAM,
         beta_lt: float | Fraction = BETA_LT,
         grain: float | Fraction | None = None,
-        strategy: str | None = _TREE,
+        strategy: str | None = TREE,
         unit: Any = "event",
     ) -> None:
         if not isinstance(unit_of(unit), Event):
@@ -174,7 +142,7 @@ class ThresholdedSum:
     def _plans(self, most: int) -> tuple[GaugePlan, GaugePlan | None]:
         """The plans of the first sum and of the rest, for a threshold of ``most`` grains, > 0."""
         left = self._cost.epsilon - self._rule.epsilon
-        return _plans(self._cost, left, self._first, self._end, self._strategy, most)
+        return plans_of(self._cost, left, self._first, self._end, self._strategy, most)
 
     @property
     def source(self) -> str:

@@ -1,13 +1,22 @@
-"""Where noise meets data: the one function that adds noise to anything."""
+"""Where noise meets data, and nowhere else.
+
+Of a gauge in one function, :func:`measure`; of the papers' systems that select or that count items
+nobody knew before, in the three short ones below it.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import numpy as np
+
 from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words
+from tidegauge.noise.selection import gumbel_order
 from tidegauge.strategies.blocks import OpenBlocks
 from tidegauge.strategies.strategy import Int64, State, Strategy
 
-__all__ = ["measure", "private_state"]
+__all__ = ["measure", "measure_counts", "measure_items", "measure_order", "private_state"]
 
 
 def private_state(strategy: Strategy, cells: int) -> dict[str, State]:
@@ -53,3 +62,36 @@ def measure(
     else:
         law.add(words, rows, strategy.coordinates(first, steps))
     return rows
+
+
+def measure_counts(law: Law, words: Words, exact: Int64, bits: int, coordinate: int) -> Int64:
+    """Return counts on the lattice 2^-bits with a draw of their own, shape (n,): public.
+
+    Args:
+        law: The noise, in lattice units.
+        words: Words for this purpose alone.
+        exact: Exact counts, shape (n,), int64.
+        bits: Of the lattice.
+        coordinate: The number of this draw, never used twice.
+    """
+    rows = np.ascontiguousarray(exact[np.newaxis] << bits)
+    law.add(words, rows, np.array([coordinate], np.int64))
+    noisy: Int64 = rows[0]
+    return noisy
+
+
+def measure_order(words: Words, scores: Int64, scale: Fraction, coordinate: int) -> Int64:
+    """Return the places of scores in the order of Gumbel noise; how many are public is paid for."""
+    return gumbel_order(words, scores, scale, coordinate)
+
+
+def measure_items(exact: Int64, drawn: Int64, bits: int) -> Int64:
+    """Return counts on the lattice 2^-bits with noise that exists already, shape (n,).
+
+    Args:
+        exact: Exact counts, shape (n,), int64.
+        drawn: The noise of each block that a count consists of, shape (blocks, n).
+        bits: Of the lattice.
+    """
+    noisy: Int64 = (exact << bits) + drawn.sum(axis=0)
+    return noisy

@@ -24,7 +24,11 @@ from tidegauge.strategies.distinct.named import first_occurrences
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.stepped import build_polynomial_sum
 from tidegauge.strategies.strategy import Strategy
-from tidegauge.strategies.trees import build_all_window_sum, build_window_sum
+from tidegauge.strategies.trees import (
+    build_all_window_sum,
+    build_base_mech,
+    build_window_sum,
+)
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy"]
 
@@ -68,6 +72,9 @@ def _stream_itself(asked: Asked) -> Identity:
 
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
+        "BaseMech": NamedStrategy(
+            build_base_mech, "BaseMech, blocks of a base's digits", ("base",), offered=False
+        ),
         "DistinctCount": NamedStrategy(
             first_occurrences,
             "DistinctCount, a binary tree over values seen for the first time",

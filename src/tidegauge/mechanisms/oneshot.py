@@ -20,13 +20,13 @@ from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.strategies.strategy import Int64
 
-__all__ = ["LATTICE_BITS", "AboveThreshold", "FreshCounts", "NoisyOrder"]
+__all__ = ["LATTICE_BITS", "AboveThreshold", "FreshCounts", "NoisyOrder", "Once"]
 
 LATTICE_BITS = 20
 """Noisy counts lie on the lattice 2^-20."""
 
 
-class _Once(ABC):
+class Once(ABC):
     """Words, and the number of the next draw."""
 
     def __init__(self, purpose: str, scale: Fraction) -> None:
@@ -63,7 +63,7 @@ class _Once(ABC):
 
 
 @final
-class FreshCounts(_Once):
+class FreshCounts(Once):
     r"""Counts with rounded Gaussian noise that no other counts share.
 
     Guarantee:
@@ -88,7 +88,7 @@ class FreshCounts(_Once):
 
 
 @final
-class NoisyOrder(_Once):
+class NoisyOrder(Once):
     r"""The places of counts in the order of Gumbel noise, exactly.
 
     Guarantee:
@@ -113,7 +113,7 @@ class NoisyOrder(_Once):
 
 
 @final
-class AboveThreshold(_Once):
+class AboveThreshold(Once):
     r"""Tells when an integer statistic first passes a margin, by discrete Laplace noise.
 
     Guarantee:

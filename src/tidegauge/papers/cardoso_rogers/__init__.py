@@ -21,14 +21,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidegauge.papers.cardoso_rogers.algorithms import KnownGauss, KnownGumb, UnkGauss, UnkGumb
     from tidegauge.papers.cardoso_rogers.base_mech import BaseMech, KnownBase, best_base
     from tidegauge.papers.cardoso_rogers.events import Shown
     from tidegauge.papers.cardoso_rogers.meta import MetaAlgo
     from tidegauge.papers.cardoso_rogers.one_shot import (
-        KnownGauss,
-        KnownGumb,
-        UnkGauss,
-        UnkGumb,
         known_gauss,
         known_gumb,
         unk_gauss,
@@ -57,19 +54,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "algorithms": ("KnownGauss", "KnownGumb", "UnkGauss", "UnkGumb"),
     "base_mech": ("BaseMech", "KnownBase", "best_base"),
     "events": ("Shown",),
     "meta": ("MetaAlgo",),
-    "one_shot": (
-        "KnownGauss",
-        "KnownGumb",
-        "UnkGauss",
-        "UnkGumb",
-        "known_gauss",
-        "known_gumb",
-        "unk_gauss",
-        "unk_gumb",
-    ),
+    "one_shot": ("known_gauss", "known_gumb", "unk_gauss", "unk_gumb"),
     "sparse": ("SparseGumb", "SparseNoise"),
     "unk_base": ("UnkBase",),
 }

@@ -11,6 +11,14 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.oneshot import LATTICE_BITS
+from tidegauge.papers.cardoso_rogers.algorithms import (
+    KnownGauss,
+    KnownGumb,
+    OneShot,
+    UnkGauss,
+    UnkGumb,
+    made_for,
+)
 from tidegauge.papers.cardoso_rogers.digits import level_count
 from tidegauge.papers.cardoso_rogers.events import (
     LARGEST_TOTAL,
@@ -19,14 +27,6 @@ from tidegauge.papers.cardoso_rogers.events import (
     Shown,
     counts_of,
     domain_of,
-)
-from tidegauge.papers.cardoso_rogers.one_shot import (
-    KnownGauss,
-    KnownGumb,
-    OneShot,
-    UnkGauss,
-    UnkGumb,
-    made_for,
 )
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.strategies.blocks.levels import power_levels

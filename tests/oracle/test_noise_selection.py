@@ -204,5 +204,5 @@ def test_ranges_are_refused_and_nothing_is_drawn_from_closed_words():
 
 def test_the_logarithm_by_plain_operations_is_as_exact_as_claimed():
     rng = np.random.default_rng(9)
-    for x in (10.0 ** rng.uniform(-19, 2, 400)).tolist() + [1.0 + 1e-9, 0.7071067811865476, 1.5]:
+    for x in [*(10.0 ** rng.uniform(-19, 2, 400)).tolist(), 1.0 + 1e-9, 0.7071067811865476, 1.5]:
         assert math.isclose(_kernels.natural_log(x), math.log(x), rel_tol=2.0**-47)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import Any, ClassVar, final
 
@@ -241,7 +242,7 @@ class UnkGauss(OneShot):
         """Delta."""
         return self.delta
 
-    @property
+    @cached_property
     def offset(self) -> Fraction:
         """How far above the next count (with ``kbar``), or above 0, the threshold lies."""
         if self.kbar is None:
@@ -310,7 +311,7 @@ class UnkGumb(OneShot):
         """Delta."""
         return self.delta
 
-    @property
+    @cached_property
     def offset(self) -> Fraction:
         """How far above the next count the threshold lies, before its own noise."""
         gap = 2 if self._replaced else 1

@@ -95,14 +95,15 @@ def seeded_system(seed: int, system: Made) -> Made:
 
 def seeded_items(seed: int, system: MadeItems) -> MadeItems:
     """Return a system of items that has measured nothing yet, made INSECURE."""
-    parts = [system, *vars(system).values()]
-    parts += [inner for part in parts[1:] if isinstance(part, Run) for inner in vars(part).values()]
-    for number, part in enumerate(parts[1:]):
+    parts = list(vars(system).values())
+    for run in [part for part in parts if isinstance(part, Run)]:
+        parts += vars(run).values()
+    key = hashlib.sha256(f"INSECURE tidegauge items {seed}".encode()).digest()
+    for number, part in enumerate(parts):
         if isinstance(part, ItemNoise):
-            key = hashlib.sha256(f"INSECURE tidegauge items {seed}".encode()).digest()
             part._start(AesWords(key), key)
         elif isinstance(part, Once):
             part._words = SeededWords(1000 * seed + number)
-            if isinstance(part, AboveThreshold):
-                part._threshold_words = SeededWords(1000 * seed + 500 + number)
+        if isinstance(part, AboveThreshold):
+            part._threshold_words = SeededWords(1000 * seed + 500 + number)
     return system

@@ -6,7 +6,7 @@ all noise of an item, also that of steps before its first event, exists from the
 of items exists anywhere.
 
 Two items share a word only if their digests differ in the number's half alone: for 2^17 items with
-2^21 words each the chance is below 2^-52, and AES with distinct inputs is within 2^-50 of a random
+2^21 words each the chance is below 2^-52. AES of distinct numbers is within 2^-60 of a random
 function there.
 """
 

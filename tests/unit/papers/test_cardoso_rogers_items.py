@@ -35,6 +35,11 @@ from tidegauge.papers.cardoso_rogers import (
 )
 from tidegauge.papers.cardoso_rogers.digits import digit_sum
 from tidegauge.papers.cardoso_rogers.events import Items, counts_of
+from tidegauge.strategies.asked import Asked
+from tidegauge.strategies.blocks import Blocks
+from tidegauge.strategies.decay import Running, Step, Window
+from tidegauge.strategies.named import by_name, named_strategy
+from tidegauge.strategies.strategy import Norm
 from tidegauge.testing import seeded_items, seeded_system
 
 LOUD = ApproxDP(1e5, 1e-3)  # nearly no noise
@@ -447,6 +452,8 @@ def test_impossible_parameters_are_refused():
         lambda: MetaAlgo("known_gumb", 2, 9, ZCDP(1), items=NAMES),
         lambda: MetaAlgo("known_gumb", 2, 9, ZCDP(1), k=2),
         lambda: MetaAlgo("unk_gumb", 2, 9, LOUD, k=3, kbar=2),
+        lambda: MetaAlgo("unk_gumb", 2, 9, LOUD, k=1, kbar=2, delta=1e-9),
+        lambda: MetaAlgo("unk_gumb", 2, 9, LOUD, k=1, kbar=2, std=1),
         lambda: MetaAlgo(KnownGumb(1, k=2), 2, 9, ZCDP(1), items=NAMES),
         lambda: SparseGumb(NAMES, 0, 2, 9, ZCDP(1), switches=1),
         lambda: SparseGumb(NAMES, 1, 2, 9, switches=1),
@@ -465,6 +472,19 @@ def test_impossible_parameters_are_refused():
     for guarantee in (PureDP(1), ZCDP(1)):
         with pytest.raises(UnsupportedCombination):
             unk_gumb({"a": 5}, guarantee, k=1, kbar=2)
+
+
+def test_base_mech_by_name_serves_running_sums_of_a_stream_with_an_end():
+    by = by_name("BaseMech", {"base": 3})
+    made = named_strategy(by, Asked((Running(), Step()), Norm.L1, 1, None, 80))
+    assert Blocks.base(3, 80) == made
+    finer = named_strategy(by, Asked((Running(),), Norm.L2, 1, None, 80))
+    assert (made.levels, 20) == (finer.levels, finer.lattice_bits)
+    for views, end in (((Window(3),), 80), ((Running(),), None)):
+        with pytest.raises(UnsupportedCombination, match="Declare end"):
+            named_strategy(by, Asked(views, Norm.L2, 1, None, end))
+    with pytest.raises(InvalidParameter, match="base"):
+        named_strategy(by_name("BaseMech", {"base": 2.5}), Asked((Running(),), Norm.L2, 1, None, 9))
 
 
 def test_names_are_found_and_others_are_not():

@@ -199,6 +199,8 @@ def _made(
             'else is proved. Write "known_gumb".'
         )
     try:
+        if "delta" in options:  # it would be another than that of the guarantee
+            raise TypeError
         return made_for(kind, guarantee, levels, **options)  # type: ignore[arg-type]  # refused there
     except TypeError:
         raise InvalidParameter(

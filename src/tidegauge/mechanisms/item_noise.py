@@ -45,7 +45,7 @@ class ItemNoise:
 
     The noise of block (j, l) of an item is a rounded Gaussian that is a function of (item, j, l)
     under fresh secret keys. At step t an item's noise is the sum over the blocks of the digits of
-    t; a block that was drawn is kept until a larger one takes its place.
+    t. What is kept for level j is the sum over the blocks of it and of larger ones.
 
     Args:
         base: Of the digits.
@@ -71,18 +71,18 @@ class ItemNoise:
     def _forget(self) -> None:
         self._size = 0
         self._digests = np.empty((_FIRST_ROOM, 2), np.uint64)
-        self._blocks = np.zeros((len(self.levels), _FIRST_ROOM), np.int64)
+        self._sums = np.zeros((len(self.levels), _FIRST_ROOM), np.int64)
 
     def advance(self) -> None:
         """Go to the next step: the block that completes now takes the place of smaller ones."""
         self._words.check_live()
         self.step += 1
         level = max(j for j, size in enumerate(self.levels) if self.step % size == 0)
-        self._blocks[:level] = 0
         if self._size:
             words = self._words.of(self._digests[: self._size])
             coordinate = np.array([self._coordinate(level, self.step)], np.int64)
-            self.law.add(words, self._blocks[level : level + 1, : self._size], coordinate)
+            self.law.add(words, self._sums[level : level + 1, : self._size], coordinate)
+            self._sums[:level, : self._size] = self._sums[level, : self._size]
 
     def add(self, items: Sequence[bytes]) -> None:
         """Append items to the table, with their noise as if they had been there from the start."""
@@ -96,7 +96,7 @@ class ItemNoise:
         coordinates = np.array([self._coordinate(*block) for block in blocks], np.int64)
         drawn = self.law.draw(words, coordinates, len(items))
         for (level, _), row in zip(blocks, drawn, strict=True):
-            self._blocks[level, first : self._size] += row
+            self._sums[: level + 1, first : self._size] += row
 
     def replace(self, items: Sequence[bytes]) -> None:
         """Take other items in place of those of the table; one that returns has its old noise."""
@@ -105,7 +105,7 @@ class ItemNoise:
 
     def of(self, exact: Int64) -> Int64:
         """Return the noisy counts of the table's items on the lattice, shape (n,)."""
-        return measure_items(exact, self._blocks[:, : self._size], LATTICE_BITS)
+        return measure_items(exact, self._sums[0, : self._size], LATTICE_BITS)
 
     def check_live(self) -> None:
         """Refuse noise that was closed, or belongs to another process.
@@ -125,11 +125,11 @@ class ItemNoise:
         return COORDINATES_PER_STEP * (end - 1) + level
 
     def _grow(self) -> None:
-        room = self._blocks.shape[1]
+        room = self._sums.shape[1]
         if self._size > room:
             more = max(2 * room, self._size) - room
             self._digests = np.pad(self._digests, ((0, more), (0, 0)))
-            self._blocks = np.pad(self._blocks, ((0, 0), (0, more)))
+            self._sums = np.pad(self._sums, ((0, 0), (0, more)))
 
     def _refuse_copy(self, *_: object) -> NoReturn:
         raise LiveState(

@@ -90,8 +90,8 @@ def measure_items(exact: Int64, drawn: Int64, bits: int) -> Int64:
 
     Args:
         exact: Exact counts, shape (n,), int64.
-        drawn: The noise of each block that a count consists of, shape (blocks, n).
+        drawn: The noise of each, in lattice units, shape (n,), int64.
         bits: Of the lattice.
     """
-    noisy: Int64 = (exact << bits) + drawn.sum(axis=0)
+    noisy: Int64 = (exact << bits) + drawn
     return noisy

@@ -70,7 +70,8 @@ class ItemWords(Words):
         start, stop = 0, len(inputs)
         while start < stop:
             end = _kernels.same_key_until(inputs, start, 63, 18)
-            numbers = self._digests[inputs[start:end, 0].view(np.int64)]
+            places = inputs[start:end, 0].astype(np.int64)
+            numbers = np.take(self._digests, places, axis=0)
             numbers[:, 1] ^= inputs[start:end, 1]
             self._words.encrypt(int(inputs[start, 1]) >> 38, numbers, outputs[start : end + 1])
             start = end

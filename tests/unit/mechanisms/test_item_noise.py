@@ -57,6 +57,18 @@ def test_noise_is_the_sum_over_the_blocks_of_the_digits_and_each_block_is_drawn_
         assert sum(blocks[part] for part in parts).tolist() == values(noise, 2).tolist()
 
 
+def test_a_table_that_grows_keeps_what_it_has():
+    whole, grown = seeded(), seeded()
+    items = [b"%d" % i for i in range(500)]
+    whole.add(items)
+    for step in range(50):
+        whole.advance()
+        grown.advance()
+        grown.add(items[10 * step : 10 * step + 10])
+    assert values(whole, 500).tolist() == values(grown, 500).tolist()
+    assert "step=50" in repr(grown)
+
+
 def test_noise_that_returns_is_the_old_one():
     noise, other = seeded(), seeded()
     other.add([b"a"])

@@ -123,9 +123,13 @@ def test_meta_algo_of_unknown_items_finds_the_frequent_ones(algorithm, options):
     assert all(list(one.items) == sorted(one.items) for one in shown)
 
 
-def test_sparse_gumb_follows_the_top_until_its_switches_are_used_up():
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_sparse_gumb_follows_the_top_until_its_switches_are_used_up(published, relation):
     noise = SparseNoise(Fraction(1, 10), Fraction(1, 10), 20)
-    system = SparseGumb(NAMES, 1, 2, 50, switches=2, noise=noise, margin=4)
+    options = {"against_published": published, "neighboring_relation": relation}
+    system = SparseGumb(NAMES, 1, 2, 50, switches=2, noise=noise, margin=4, **options)
+    assert (1, 4, 2) == (system.k, system.margin, system.switches_left)
     tops, left = [], []
     for item, count in {"ale": 20, "bread": 100, "cheese": 500, "dates": 2500}.items():
         for _ in range(10):
@@ -144,6 +148,34 @@ def test_sparse_gumb_shows_all_items_if_there_are_no_more(published):
     assert tuple(NAMES) == shown[-1].items
     assert 0 == system.switches_left
     np.testing.assert_allclose(list(running(stream(50))[-1].values()), shown[-1].counts, atol=0.5)
+
+
+def test_the_test_against_published_counts_needs_half_the_noise_where_counts_only_grow():
+    laws = {}
+    for published in (False, True):
+        for relation in ("add_or_remove_one", "replace_one"):
+            system = SparseGumb(
+                NAMES,
+                1,
+                2,
+                50,
+                ZCDP(1),
+                switches=2,
+                against_published=published,
+                neighboring_relation=relation,
+            )
+            tests = system._tests
+            epsilon = system.noise.epsilon
+            laws[published, relation[0]] = (
+                tests._law.scale * epsilon,
+                tests._threshold_law.scale * epsilon,
+            )
+    assert {
+        (False, "a"): (4, 2),
+        (False, "r"): (8, 4),
+        (True, "a"): (2, 2),
+        (True, "r"): (4, 2),
+    } == laws
 
 
 def test_the_default_margin_is_rarely_passed_by_noise():

@@ -16,7 +16,7 @@ from tidegauge.noise.intervals import log_bracket
 from tidegauge.noise.selection import gumbel_order
 from tidegauge.testing import SeededWords
 
-ORDERS = 20_000
+ORDERS = 6000
 
 
 @pytest.mark.parametrize("bits", [1, 16, 64, 500])
@@ -155,7 +155,7 @@ def p_value(order_of, scores, scale):
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("scores", "scale"),
-    [([5, 3, 1], Fraction(1)), ([0, 0, 0, 0], Fraction(3)), ([7, 9, 8, 8], Fraction(5, 2))],
+    [([5, 3, 1], Fraction(1)), ([0, 0, 0, 0], Fraction(3)), ([2, 9, 5, 4], Fraction(5, 2))],
 )
 def test_orders_follow_the_law_of_picks_and_no_other_scale(scores, scale):
     words, array = SeededWords(7), np.array(scores)

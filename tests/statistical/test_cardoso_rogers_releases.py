@@ -13,9 +13,9 @@ from tidegauge import ApproxDP
 from tidegauge.mechanisms.item_noise import ItemNoise
 from tidegauge.mechanisms.oneshot import LATTICE_BITS
 from tidegauge.noise.randomness import AesWords
-from tidegauge.papers.cardoso_rogers import UnkBase, UnkGauss, UnkGumb
+from tidegauge.papers.cardoso_rogers import MetaAlgo, UnkBase, UnkGauss, UnkGumb
 from tidegauge.papers.cardoso_rogers.accounting import normal_quantile
-from tidegauge.testing import seeded_items
+from tidegauge.testing import SeededWords, seeded_items
 
 pytestmark = pytest.mark.statistical
 
@@ -56,6 +56,14 @@ def test_the_largest_single_event_is_shown_no_more_often_than_promised(count):
     assert rate <= SHARE + 4 * (SHARE / 20_000) ** 0.5
 
 
+def seeded_run(algorithm):
+    run = algorithm.noise()
+    run.counts._words = SeededWords(1)
+    if run.order is not None:
+        run.order._words = SeededWords(2)
+    return run
+
+
 def exceeds(rate, runs):
     return rate > SHARE + 4 * (SHARE / runs) ** 0.5
 
@@ -83,17 +91,29 @@ def test_the_union_bound_of_256_steps_is_hardly_above_the_true_quantile():
     assert found < 10.312
 
 
+def test_an_event_lies_in_a_run_of_each_level_of_meta_algo_and_each_spends_delta():
+    once = UnkGauss(3, max_items=1, delta=0.01)
+    made = seeded_items(4, MetaAlgo(once, 2, 7))
+    ever = set()
+    steps = [dict.fromkeys(map(str, range(RUNS)), 1), *[None] * 6]
+    for shown in made.update_many(steps):
+        ever.update(shown.items)
+    rate = len(ever) / RUNS
+    assert 0.02 < rate <= float(made.threshold_delta) + 4 * (0.03 / RUNS) ** 0.5
+    assert 7 == made._noise.counts._next  # one run a step
+
+
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
 def test_one_shot_gauss_shows_single_events_no_more_often_than_promised(relation):
     chance, gap = 0.02, 1 if relation == "add_or_remove_one" else 2
     positive = UnkGauss(3, max_items=1, delta=chance, neighboring_relation=relation)
-    noise = positive.noise()
+    noise = seeded_run(positive)
     places, _ = positive.run(noise, np.ones(RUNS, np.int64), ())
     share = chance if gap == 1 else chance / 2
     assert 0.8 * share < len(places) / RUNS <= share + 4 * (share / RUNS) ** 0.5
     # a virtual item of count h + gap against the threshold of a next count h
     kbar = UnkGauss(3, max_items=1, delta=0.2, kbar=1, neighboring_relation=relation)
-    noise, names, runs = kbar.noise(), ["a", "b"], 3000
+    noise, names, runs = seeded_run(kbar), ["a", "b"], 3000
     shown = sum(len(kbar.run(noise, np.array([gap + 7, 7]), names)[0]) for _ in range(runs))
     assert 0.8 * 0.2 < shown / runs <= 0.2 + 4 * (0.2 / runs) ** 0.5
 
@@ -102,7 +122,7 @@ def test_one_shot_gauss_shows_single_events_no_more_often_than_promised(relation
 def test_one_shot_gumbel_shows_single_events_no_more_often_than_promised(relation):
     chance, gap, runs = 0.2, 1 if relation == "add_or_remove_one" else 2, 3000
     algorithm = UnkGumb(3, k=1, kbar=1, delta=chance, neighboring_relation=relation)
-    noise, names = algorithm.noise(), ["a", "b"]
+    noise, names = seeded_run(algorithm), ["a", "b"]
     shown = sum(len(algorithm.run(noise, np.array([7 + gap, 7]), names)[0]) for _ in range(runs))
     assert 0.8 * chance < shown / runs <= chance + 4 * (chance / runs) ** 0.5
     # the twin forgets the event itself

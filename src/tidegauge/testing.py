@@ -11,23 +11,29 @@ from numpy.typing import NDArray
 
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.gauge import Gauge
+from tidegauge.mechanisms.item_noise import ItemNoise
 from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.meter import Meter
+from tidegauge.mechanisms.oneshot import AboveThreshold, Once
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
 from tidegauge.noise.randomness import AesWords, Words
+from tidegauge.papers.cardoso_rogers.algorithms import Run
+from tidegauge.papers.cardoso_rogers.events import ItemSystem
 from tidegauge.papers.perrier.thresholded import ThresholdedSum
 from tidegauge.papers.system import System
 
 __all__ = [
     "SeededWords",
     "seeded_gauge",
+    "seeded_items",
     "seeded_meter",
     "seeded_system",
     "seeded_thresholded",
 ]
 
 Made = TypeVar("Made", bound=System)
+MadeItems = TypeVar("MadeItems", bound=ItemSystem)
 
 
 @final
@@ -94,6 +100,22 @@ def seeded_system(seed: int, system: Made) -> Made:
     """Return a system that has measured nothing yet, made INSECURE: its noise can be repeated."""
     system.close()
     system._meter = seeded_meter(seed, system.plan)
+    return system
+
+
+def seeded_items(seed: int, system: MadeItems) -> MadeItems:
+    """Return a system of items that has measured nothing yet, made INSECURE."""
+    parts = list(vars(system).values())
+    for run in [part for part in parts if isinstance(part, Run)]:
+        parts += vars(run).values()
+    key = hashlib.sha256(f"INSECURE tidegauge items {seed}".encode()).digest()
+    for number, part in enumerate(parts):
+        if isinstance(part, ItemNoise):
+            part._start(AesWords(key), key)
+        elif isinstance(part, Once):
+            part._words = SeededWords(1000 * seed + number)
+        if isinstance(part, AboveThreshold):
+            part._threshold_words = SeededWords(1000 * seed + 500 + number)
     return system
 
 

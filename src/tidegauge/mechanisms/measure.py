@@ -1,6 +1,12 @@
-"""Where noise meets data: in :func:`measure`, and in :func:`measure_threshold` for a quantile."""
+"""Where noise meets data, and nowhere else.
+
+Of a gauge in one function, :func:`measure`; of the papers' systems that select, that count items
+nobody knew before or that learn a threshold, in the four short ones below it.
+"""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import numpy as np
 
@@ -10,10 +16,18 @@ from tidegauge.mechanisms.threshold import MOST_GRAINS, ThresholdRule
 from tidegauge.noise.clamped import clamped_laplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words, open_words
+from tidegauge.noise.selection import gumbel_order
 from tidegauge.strategies.blocks import OpenBlocks
 from tidegauge.strategies.strategy import Int64, State, Strategy
 
-__all__ = ["measure", "measure_threshold", "private_state"]
+__all__ = [
+    "measure",
+    "measure_counts",
+    "measure_items",
+    "measure_order",
+    "measure_threshold",
+    "private_state",
+]
 
 
 def private_state(strategy: Strategy, cells: int) -> dict[str, State]:
@@ -59,6 +73,39 @@ def measure(
     else:
         law.add(words, rows, strategy.coordinates(first, steps))
     return rows
+
+
+def measure_counts(law: Law, words: Words, exact: Int64, bits: int, coordinate: int) -> Int64:
+    """Return counts on the lattice 2^-bits with a draw of their own, shape (n,): public.
+
+    Args:
+        law: The noise, in lattice units.
+        words: Words for this purpose alone.
+        exact: Exact counts, shape (n,), int64.
+        bits: Of the lattice.
+        coordinate: The number of this draw, never used twice.
+    """
+    rows = np.ascontiguousarray(exact[np.newaxis] << bits)
+    law.add(words, rows, np.array([coordinate], np.int64))
+    noisy: Int64 = rows[0]
+    return noisy
+
+
+def measure_order(words: Words, scores: Int64, scale: Fraction, coordinate: int) -> Int64:
+    """Return the places of scores in the order of Gumbel noise; how many are public is paid for."""
+    return gumbel_order(words, scores, scale, coordinate)
+
+
+def measure_items(exact: Int64, drawn: Int64, bits: int) -> Int64:
+    """Return counts on the lattice 2^-bits with noise that exists already, shape (n,).
+
+    Args:
+        exact: Exact counts, shape (n,), int64.
+        drawn: The noise of each, in lattice units, shape (n,), int64.
+        bits: Of the lattice.
+    """
+    noisy: Int64 = (exact << bits) + drawn
+    return noisy
 
 
 def measure_threshold(

@@ -13,6 +13,7 @@ uint64 into float64. The margins are proved in ``docs/proofs/rounded_gaussian.md
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 Int16 = NDArray[np.int16]
 UInt32 = NDArray[np.uint32]
@@ -233,3 +235,51 @@ def discrete_laplace(
         else:
             values[lane] += -1 - total if below else total
     return -n if unsure else n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def natural_log(x: Any) -> Any:
+    """Logarithm of a normal double by + - * / alone, off by less than 2**-47 of itself."""
+    m, e = math.frexp(x)
+    if m < 0.7071067811865476:
+        m *= 2.0
+        e -= 1
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    r = 1.0 / 25.0
+    for n in range(23, 0, -2):
+        r = r * z + 1.0 / n
+    return 2.0 * s * r + e * 0.6931471805599453
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def gumbel_keys(
+    words: UInt64, scores: Int64, top: int, rate: float, low: Float64, high: Float64
+) -> None:
+    """Bracket ``(score - top) rate - ln(-ln(1 - V))``, V uniform with the first 64 bits given.
+
+    Where these bits leave V within 2**-52 of 0 or 1 the bracket is everything.
+    """
+    for i in range(words.shape[0]):
+        w = words[i, 0]
+        u = ~w
+        least = min(w, u)
+        if least < U(4096):
+            low[i] = -np.inf
+            high[i] = np.inf
+            continue
+        if w < U(1) << U(62):  # V < 1/4: 2 artanh(V / (2 - V))
+            v = (np.float64(w) + 0.5) * 2.0**-64
+            s = v / (2.0 - v)
+            z = s * s
+            r = 1.0 / 25.0
+            for n in range(23, 0, -2):
+                r = r * z + 1.0 / n
+            e = 2.0 * s * r
+        else:
+            e = -natural_log((np.float64(u) + 0.5) * 2.0**-64)
+        x = np.float64(scores[i] - top) * rate
+        g = -natural_log(e)
+        half = (abs(x) + abs(g) + 1.0) * 2.0**-45 + 4.0 / np.float64(least)
+        low[i] = x + g - half
+        high[i] = x + g + half

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["Brackets", "ceil_shift", "exp_bracket", "floors"]
+__all__ = ["Brackets", "ceil_shift", "exp_bracket", "floors", "log_bracket"]
 
 Brackets = Callable[[int], tuple[list[int], list[int]]]
 """Increasing thresholds in [0, 1]: bits -> (lower ends, upper ends)."""
@@ -77,3 +77,48 @@ def floors(brackets: Brackets, bits: int) -> list[int]:
         if result == [min(end >> guard, largest) for end in high]:
             return result
         guard *= 2
+
+
+def log_bracket(x: Fraction, bits: int) -> tuple[int, int]:
+    r"""Return a bracket of :math:`\ln x`, at most two units wide.
+
+    With :math:`x = 2^e m`, m in [1, 2), and :math:`s = (m - 1) / (m + 1) < 1/3` it is
+    :math:`2 e \operatorname{artanh} (1/3) + 2 \operatorname{artanh} s`. The terms of the series are
+    positive: cutting and rounding each down bounds it below; above, they are rounded up until one
+    is at most 1, and all later ones sum to less than 1/8.
+
+    Args:
+        x: At least 1.
+        bits: Position of the last bit.
+
+    Examples:
+        >>> log_bracket(Fraction(2), 16)  # 65536 ln 2 = 45426.1
+        (45426, 45427)
+    """
+    exponent = (x.numerator // x.denominator).bit_length() - 1
+    unit = bits + exponent.bit_length() + 12
+    rest = x / (1 << exponent)
+    low, high = _artanh_series((rest - 1) / (rest + 1), unit)
+    if exponent:
+        two_low, two_high = _artanh_series(Fraction(1, 3), unit)
+        low, high = low + exponent * two_low, high + exponent * two_high
+    return low >> (unit - bits - 1), ceil_shift(high, unit - bits - 1)
+
+
+def _artanh_series(s: Fraction, unit: int) -> tuple[int, int]:
+    """Bracket ``artanh s`` in units of ``2**-unit`` for ``s`` in [0, 1/3]."""
+    top = s.numerator << unit
+    low, high = top // s.denominator, -(-top // s.denominator)
+    low_square, high_square = low * low >> unit, ceil_shift(high * high, unit)
+    below = above = 0
+    term, n = low, 1
+    while term:
+        below += term // n
+        term = term * low_square >> unit
+        n += 2
+    term, n = high, 1
+    while term > 1:
+        above += -(-term // n)
+        term = ceil_shift(term * high_square, unit)
+        n += 2
+    return below, above + 2 * (high > 0)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.noise._kernels")
 
-__all__ = ["AesWords", "Context", "Words", "open_words", "secret"]
+__all__ = ["AesWords", "Context", "Words", "fresh_key", "open_words", "secret"]
 
 Context = str | bytes | int | Fraction
 UInt64 = NDArray[np.uint64]
@@ -44,6 +44,7 @@ _LABEL = b"tidegauge noise words 1"
 _CELL_BITS = 11
 _COORDINATE_BITS = 18
 _MOST_KEYS = 1024
+_WHOLE_NUMBERS = 1 << 60  # beyond every range of cells, which end below 2^53
 _forks = 0
 
 
@@ -146,6 +147,18 @@ class AesWords(Words):
             cipher.update_into(source.data.cast("B"), target.data.cast("B"))
             start = end
 
+    def encrypt(self, coordinates: int, numbers: UInt64, outputs: UInt64) -> None:
+        """Write the words of whole 128-bit numbers under the key of a range of coordinates.
+
+        Args:
+            coordinates: The range; its key serves nothing else.
+            numbers: Distinct, C-contiguous, shape (n, 2).
+            outputs: As in :meth:`fill`.
+        """
+        self.check_live()
+        cipher = self._cipher(_WHOLE_NUMBERS, coordinates)
+        cipher.update_into(numbers.data.cast("B"), outputs.data.cast("B"))
+
     def close(self) -> None:
         """Erase the key and every cipher made from it."""
         self._open = False
@@ -199,7 +212,12 @@ def open_words(*context: Context) -> Words:
         AesWords(open)
         >>> words.close()
     """
-    return AesWords(derive(secrets.token_bytes(32), *context))
+    return AesWords(fresh_key(*context))
+
+
+def fresh_key(*context: Context) -> bytes:
+    """Return a 32-byte key for noise, fresh from the operating system; see :func:`open_words`."""
+    return derive(secrets.token_bytes(32), *context)
 
 
 def secret(*context: Context) -> bytes:

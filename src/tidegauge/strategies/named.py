@@ -26,7 +26,12 @@ from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.responses import build_responses
 from tidegauge.strategies.stepped import build_polynomial_sum, polynomial_sum_of
 from tidegauge.strategies.strategy import Strategy
-from tidegauge.strategies.trees import binary_tree, build_all_window_sum, build_window_sum
+from tidegauge.strategies.trees import (
+    binary_tree,
+    build_all_window_sum,
+    build_base_mech,
+    build_window_sum,
+)
 
 __all__ = ["NAMED", "Asked", "ByName", "NamedStrategy", "by_name", "named_strategy", "own_decay"]
 
@@ -96,6 +101,9 @@ def _paper_tree(asked: Asked) -> Strategy:
 
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
+        "BaseMech": NamedStrategy(
+            build_base_mech, "BaseMech, blocks of a base's digits", ("base",), offered=False
+        ),
         "BinaryTree": NamedStrategy(
             binary_tree,
             "BinaryTree, the binary mechanism for running sums",

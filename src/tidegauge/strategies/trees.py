@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
@@ -24,6 +25,7 @@ __all__ = [
     "all_window_sum",
     "binary_tree",
     "build_all_window_sum",
+    "build_base_mech",
     "build_window_sum",
     "level_weights",
     "window_sum",
@@ -209,6 +211,25 @@ def build_all_window_sum(
     plain = all_window_sum(beta, steps, most=asked.most)
     bits = _lattice_bits(asked, int(plain.absolute_gain))
     return all_window_sum(beta, steps, printed=printed, lattice_bits=bits, most=asked.most)
+
+
+def build_base_mech(asked: Asked, *, base: Fraction = Fraction(2)) -> Blocks:
+    """The builder of BaseMech (Cardoso and Rogers 2022, Algorithm 1): one level a digit of the end.
+
+    Raises:
+        UnsupportedCombination: A view is neither the running sum nor the steps, or there is no end.
+        InvalidParameter: The base is no integer from 2 on.
+    """
+    if asked.end is None or not all(isinstance(view, Running | Step) for view in asked.views):
+        names = [view.name for view in asked.views]
+        raise UnsupportedCombination(
+            f"Expected running sums of a stream with an end, got {shown(names)} and "
+            f"end={asked.end}. BaseMech has a level for each digit of the end. Declare end, or "
+            "leave the strategy out."
+        )
+    number: Any = int(base) if base.denominator == 1 else base  # no integer: refused there
+    plain = Blocks.base(number, asked.end)
+    return Blocks.base(number, asked.end, _lattice_bits(asked, plain.levels[-1]))
 
 
 def _windows(views: Sequence[Decay], name: str) -> list[Window]:

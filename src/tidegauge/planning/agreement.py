@@ -13,6 +13,7 @@ from tidegauge.planning import durations, fields, form
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.items import items_of
 from tidegauge.planning.known_values import distinct, values_of_file
 from tidegauge.planning.parts import (
     ALL_CELLS,
@@ -39,6 +40,13 @@ _PLACES = frozenset({"sources", "store", "public", "mark", "sinks"})
 _CLOCK = frozenset({"step", "start", "end", "event_time", "timezone", "time_format"})
 
 
+_WHY_NOT_RECORDS = {
+    **dict.fromkeys(
+        ("event_time", "timezone", "time_format", "start"),
+        "Records are counted, whenever they happened.",
+    ),
+    "event": "Rows of one event would be several steps, and it has one.",
+}
 _WHY_NOT_DISTINCT = {
     "views": "Expected no views beside count_distinct, got some. Different values of another "
     "window are no function of these: each window is a gauge of its own.",
@@ -93,6 +101,7 @@ class Agreement:
             horizon=horizon,
             about=tuple(sorted(about.items())),
             multiline=self._read.csv.multiline,
+            event=self._read.event,
             settings=settings,
             warnings=tuple(self._document.warnings),
         )
@@ -140,12 +149,12 @@ class Agreement:
     def _time(self) -> TimeColumn | None:
         read = self._read
         if read.step is None:
-            for name in ("event_time", "timezone", "time_format", "start"):
+            for name in ("event_time", "timezone", "time_format", "start", "event"):
                 if name in read.model_fields_set:
                     self._refuse(
                         (name,),
-                        f"Expected no {name} with step: record, got one. Records are counted, "
-                        "whenever they happened. Remove it.",
+                        f"Expected no {name} with step: record, got one. {_WHY_NOT_RECORDS[name]} "
+                        "Remove it.",
                         key=True,
                     )
             return None
@@ -248,6 +257,8 @@ class Agreement:
         if grains is None or by is None:
             return None
         low, high, round_to = grains
+        cells = count_cells(by, None if read.other == "drop" else read.other)
+        max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
         most = self._most(path, read, max(abs(low), abs(high)), round_to)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
             most = MOST_VALUES  # never cut off, see the engine
@@ -267,9 +278,21 @@ class Agreement:
             budget_weight=weight,
             max_per_step=most,
             totals=read.totals,
+            max_items=max_items,
             level=read.level,
             band=read.band,
             strategy=read.strategy,
+        )
+
+    @property
+    def _has_event(self) -> bool:
+        """Whether events are sets of rows, or would be if the field were right."""
+        return self._read.event is not None or "event" in self._wrong
+
+    def _refusing(self, path: Path_) -> Callable[[str, str], None]:
+        """Refuse a field of a gauge; without a name: the gauge."""
+        return lambda name, message: self._refuse(
+            (*path, name) if name else path, message, key=True
         )
 
     def _distinct(

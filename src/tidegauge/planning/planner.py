@@ -38,6 +38,7 @@ def plan_of(config: Config) -> Plan:
         about=config.about,
         versions=_versions(),
         multiline=config.multiline,
+        event=config.event,
     )
     plan.verify()
     return plan
@@ -65,7 +66,9 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         cells=None,
         scalar=False,
         guarantee=config.guarantee,
-        neighbors=neighbors_of(unit, config.relation, gauge.low, gauge.high, cells, distinct),
+        neighbors=neighbors_of(
+            unit, config.relation, gauge.low, gauge.high, cells, distinct, gauge.max_items
+        ),
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,
         end=config.clock.end,
@@ -102,6 +105,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         budget_weight=gauge.budget_weight,
         mechanism=mechanism,
         totals=gauge.totals,
+        max_items=gauge.max_items,
     )
 
 

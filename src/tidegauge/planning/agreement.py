@@ -25,6 +25,7 @@ from tidegauge.planning.parts import (
     count_cells,
 )
 from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.ranks import refuse_beside_top
 from tidegauge.planning.settings import Settings, Sink
 from tidegauge.planning.sources import kind_of, unknown_kind
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
@@ -62,7 +63,12 @@ _WHY_NOT_DISTINCT = {
 def _kind(read: form.GaugeForm) -> Kind:
     if read.count_distinct is not None:
         return "count_distinct"
-    return "count" if read.sum is None else "sum"
+    return "count" if read.sum is None else "sum"  # a top_k is a count of which less is shown
+
+
+def _rest(read: form.GaugeForm) -> str | None:
+    """The name of the cell for the rest; None: it is left out, as where cells are ranked."""
+    return None if read.other == "drop" or read.top_k is not None else read.other
 
 
 class Agreement:
@@ -231,14 +237,15 @@ class Agreement:
     def _gauge(self, name: str, read: form.GaugeForm) -> GaugeConfig | None:
         path: Path_ = ("gauges", name)
         self._try(path, lambda: fields.name(name), key=True)
-        given = [part for part in (read.count, read.sum, read.count_distinct) if part is not None]
+        parts = (read.count, read.sum, read.count_distinct, read.top_k)
+        given = [part for part in parts if part is not None]
         if len(given) != 1:
-            got = ("none of them", "", "both", "all three")[len(given)]
+            got = ("none of them", "", "both", "three", "all four")[len(given)]
             self._refuse(
                 path,
-                f"Expected count, sum or count_distinct, got {got}. Each is a gauge of its own. "
-                "Write count: {where: ...}, sum: {column: ..., bounds: [lowest, highest]}, or "
-                "count_distinct: {column: ..., window: 7d}.",
+                f"Expected count, sum, count_distinct or top_k, got {got}. Each is a gauge of its "
+                "own. Write count: {where: ...}, sum: {column: ..., bounds: [lowest, highest]}, "
+                "count_distinct: {column: ..., window: 7d}, or top_k: {k: 10}.",
                 key=True,
             )
             return None
@@ -257,28 +264,32 @@ class Agreement:
         if grains is None or by is None:
             return None
         low, high, round_to = grains
-        cells = count_cells(by, None if read.other == "drop" else read.other)
+        other = _rest(read)
+        cells = count_cells(by, other if by else None)
+        if read.top_k is not None:
+            refuse_beside_top(read, cells, self._refusing(path))
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
         most = self._most(path, read, max(abs(low), abs(high)), round_to)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
             most = MOST_VALUES  # never cut off, see the engine
-        what: Any = given[0]  # one of three forms
+        what: Any = given[0]  # one of four forms
         return GaugeConfig(
             name=name,
             kind=_kind(read),
-            column=None if read.count is not None else what.column,
+            column=getattr(what, "column", None),
             low=low,
             high=high,
             round_to=round_to,
             where=what.where,
             by=by,
-            other=None if not by or read.other == "drop" else read.other,
+            other=other if by else None,
             views=views or (form.View("step", Step()), form.View("running", Running())),
             anticipate=tuple(self._anticipated(path, read)),
             budget_weight=weight,
             max_per_step=most,
             totals=read.totals,
             max_items=max_items,
+            top=None if read.top_k is None else read.top_k.k,
             level=read.level,
             band=read.band,
             strategy=read.strategy,
@@ -393,7 +404,7 @@ class Agreement:
                 distinct(self._document, place, values)
             if not values and len(self._document.problems) == before:
                 self._refuse(place, "Expected at least one known value, got none. List them.")
-            if read.other != "drop" and read.other in values:
+            if _rest(read) in values:
                 self._refuse(
                     (*path, "other") if "other" in read.model_fields_set else place,
                     f"Expected a name for the rest that is no value of {column}, got "
@@ -411,7 +422,7 @@ class Agreement:
             )
         if len(self._document.problems) > before:
             return None
-        other = None if read.other == "drop" else read.other
+        other = _rest(read)
         self._try((*path, "by"), lambda: count_cells(crossed, other if crossed else None), key=True)
         return tuple(crossed)
 
@@ -426,7 +437,7 @@ class Agreement:
                 "up. Remove it.",
                 key=True,
             )
-        rest = "" if read.other == "drop" else read.other
+        rest = _rest(read) or ""
         for column, values in crossed:
             if ALL_CELLS in (*values, rest):
                 self._refuse(

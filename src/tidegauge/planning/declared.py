@@ -39,6 +39,7 @@ class GaugeConfig:
     max_per_step: int
     totals: bool
     max_items: int
+    top: int | None
     level: float
     band: Band
     strategy: ByName | None

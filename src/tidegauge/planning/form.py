@@ -238,6 +238,10 @@ class SumForm(_Strict):
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
+def _most_ranked(value: Any) -> int:
+    return fields.whole(value, 1, 1 << 20)
+
+
 def _distinct_window(value: Any, step_us: int | None) -> View:
     """Read which different values are counted, as the one view of their gauge."""
     if isinstance(value, Scalar) and value == "running":
@@ -257,6 +261,15 @@ class DistinctForm(_Strict):
     column: Text = Field(description="Text, integers or truth values; nulls are not counted")
     window: Annotated[View, _scalar(_distinct_window, str | int, steps=True)] = Field(
         description="Values of so long; or running: all since the start"
+    )
+    where: Annotated[str | None, _scalar(_predicate, str)] = None
+
+
+class TopForm(_Strict):
+    """The cells with the most rows."""
+
+    k: Annotated[int, _scalar(_most_ranked, int)] = Field(
+        description="How many are published at each step; fewer if there are fewer cells"
     )
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
@@ -428,6 +441,7 @@ class GaugeForm(_Strict):
     count_distinct: DistinctForm | None = Field(
         None, description="Different values of a column; another window is another gauge"
     )
+    top_k: TopForm | None = Field(None, description="A count by cells: its largest, ranked")
     by: dict[
         Key,
         Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],

@@ -30,7 +30,8 @@ def items_of(
         _refuse_alone(items, repeats, refuse)
         return 1, high
     distinct = read.count_distinct is not None
-    if repeats is not None and read.count is None:
+    counts = read.sum is None and not distinct
+    if repeats is not None and not counts:
         why = (
             "The values of an event count once each."
             if distinct
@@ -59,7 +60,7 @@ def items_of(
         )
     if distinct:
         return 1, items or 1
-    return min(items or 1, cells), (repeats or 1) if read.count is not None else high
+    return min(items or 1, cells), (repeats or 1) if counts else high
 
 
 def _refuse_alone(

@@ -25,6 +25,7 @@ __all__ = [
     "TimeColumn",
     "count_cells",
     "distinct_of",
+    "for_all",
     "neighbors_of",
 ]
 
@@ -109,6 +110,7 @@ class PlannedGauge:
         mechanism: Strategy, noise and cost, with all their numbers.
         totals: Whether the sum of all cells is published as well, as the cell ``*``.
         max_items: Most cells that one event touches.
+        top: How many cells are published at a step, the largest in their order; None: all.
     """
 
     name: str
@@ -127,6 +129,16 @@ class PlannedGauge:
     mechanism: GaugePlan
     totals: bool = False
     max_items: int = 1
+    top: int | None = None
+
+    @cached_property
+    def shown(self) -> GaugePlan:
+        """The mechanism with the intervals that are published: of ranked cells, of all at once.
+
+        The largest of many values is likely to have the largest noise, too: so each cell's share
+        of what may be missed is one of as many as there are cells (Boole).
+        """
+        return self.mechanism if self.top is None else for_all(self.mechanism, len(self.cells))
 
     @property
     def distinct(self) -> Distinct | None:
@@ -159,6 +171,16 @@ class PlannedGauge:
 
             names |= set(columns(self.where))
         return tuple(sorted(names))
+
+
+def for_all(mechanism: GaugePlan, cells: int) -> GaugePlan:
+    """Return a plan whose intervals cover so many cells at once, at the level of one.
+
+    Raises:
+        InvalidParameter: So little may then be missed that no tail is known.
+    """
+    miss = (1 - Fraction(repr(mechanism.level))) / cells
+    return mechanism.with_intervals(float(1 - miss))
 
 
 def distinct_of(kind: Kind, views: Sequence[tuple[str, Decay]]) -> Distinct | None:

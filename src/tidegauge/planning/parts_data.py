@@ -11,11 +11,12 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain
 from tidegauge.planning.durations import microseconds_of
-from tidegauge.planning.fields import RESERVED, is_line
+from tidegauge.planning.fields import RANKED, RESERVED, is_line
 from tidegauge.planning.fields import name as folder_name
 from tidegauge.planning.fields import zone as known_zone
 from tidegauge.planning.parts import (
     ALL_CELLS,
+    MOST_CELLS,
     Clock,
     IdUnit,
     Kind,
@@ -70,6 +71,8 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         data["totals"] = True
     if gauge.max_items != 1:
         data["max_items"] = gauge.max_items
+    if gauge.top is not None:
+        data["top"] = gauge.top
     return data
 
 
@@ -139,6 +142,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         mechanism=GaugePlan.restore(reader.take("mechanism")),
         totals="totals" in reader.names and reader.flag("totals"),
         max_items=reader.integer("max_items") if "max_items" in reader.names else 1,
+        top=reader.integer("top") if "top" in reader.names else None,
     )
     reader.done()
     every.done()
@@ -163,6 +167,8 @@ def _check_gauge(gauge: PlannedGauge) -> None:
         if more or not isinstance(gauge.views[0][1], Running | Window):
             raise changed("one window of different values", "another view of them")
     _check_contribution(gauge)
+    if gauge.top is not None:
+        _check_top(gauge, gauge.top)
     if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
         raise changed("ordered bounds, and numbers above 0", "others")
     _check_cells(gauge)
@@ -187,6 +193,14 @@ def _check_contribution(gauge: PlannedGauge) -> None:
         raise changed("an event to touch no more cells than there are", "more, or none")
     if distinct and gauge.by and gauge.high != 1:
         raise changed("one value of an event where they are counted by cells", "several")
+
+
+def _check_top(gauge: PlannedGauge, top: int) -> None:
+    whole = gauge.kind != "count" or gauge.totals or gauge.other is not None or not gauge.by
+    if whole or not 1 <= top <= MOST_CELLS:
+        raise changed("the largest of known cells that are counted", "those of another gauge")
+    if not RANKED.isdisjoint(dict(gauge.by)):
+        raise changed("by columns that no ranked release has", "one that it has")
 
 
 def line(text: str) -> str:

@@ -107,6 +107,7 @@ class Plan:
         for gauge in data["gauges"]:
             del gauge["views"], gauge["every"], gauge["anticipate"]
             gauge.pop("totals", None)
+            gauge.pop("top", None)
             for name in ("views", "level", "band"):
                 del gauge["mechanism"][name]
         del data["about"], data["versions"]
@@ -127,6 +128,7 @@ class Plan:
                 gauge["window"] = gauge["views"][0][1]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
             gauge.pop("totals", None)
+            gauge.pop("top", None)
         del data["about"], data["versions"]
         return digest(canonical_bytes(data))
 
@@ -151,6 +153,7 @@ class Plan:
                 views=theirs.views,
                 every=theirs.every,
                 totals=theirs.totals,
+                top=theirs.top,
                 mechanism=replace(
                     mine.mechanism,
                     views=theirs.views,

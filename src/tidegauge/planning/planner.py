@@ -106,6 +106,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         mechanism=mechanism,
         totals=gauge.totals,
         max_items=gauge.max_items,
+        top=gauge.top,
     )
 
 

@@ -151,12 +151,13 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
     views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
     totals = "; and of each of them the sum of all cells, as the cell *" if gauge.totals else ""
+    top = f"; of each the {gauge.top} largest cells, ranked by noisy values" if gauge.top else ""
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
-        f"Published: {views}{totals}."
+        f"Published: {views}{totals}{top}."
     )
 
 

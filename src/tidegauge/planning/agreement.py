@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -265,7 +266,7 @@ class Agreement:
             return None
         low, high, round_to = grains
         other = _rest(read)
-        cells = count_cells(by, other if by else None)
+        cells = prod(len(values) + (other is not None) for _, values in by)
         if read.top_k is not None:
             refuse_beside_top(read, cells, self._refusing(path))
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))

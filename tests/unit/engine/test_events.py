@@ -15,6 +15,7 @@ from plans import gauge, plan
 from test_neighbors import COLUMNS, KINDS, source_of
 from test_totals import KEY, Frames, at
 
+from tidegauge.connectors.files import Files
 from tidegauge.engine.totals import totals
 from tidegauge.planning.plan import IdUnit
 from tidegauge.privacy.unit import NeighboringRelation
@@ -131,6 +132,24 @@ def test_totals_are_those_of_the_definition_from_every_kind_of_source(kind, rows
         source = source_of(kind, rows, Path(name))
         got = totals(plan_of(gauges=EXACT), source, 0, LAST, unit_key=KEY).arrays
     assert equal(expected, got)
+
+
+@settings(max_examples=10)
+@given(ROWS, st.randoms())
+def test_events_that_are_split_over_files_of_every_kind_are_one(rows, random):
+    rows = [tuple(value or None for value in row) for row in rows]
+    shuffled = rows.copy()
+    random.shuffle(shuffled)
+    with tempfile.TemporaryDirectory() as name:
+        names = []
+        for number, kind in enumerate(("csv", "jsonl", "parquet", "csv.gz")):
+            folder = Path(name) / str(number)
+            folder.mkdir()
+            source_of(kind, shuffled[number::4], folder)
+            names.append(f"{number}/a.{kind}")
+        source = Files(names, folder=Path(name))
+        got = totals(plan_of(gauges=EXACT), source, 0, LAST, unit_key=KEY).arrays
+    assert equal(slow(rows), got)
 
 
 @settings(max_examples=25)

@@ -23,6 +23,18 @@ from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window
 
 
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Read a config from a file in an empty folder, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def read(text, name="c.yaml"):
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return config_of(name)
+
+    return read
+
+
 def problems(read, text):
     with pytest.raises(ConfigError) as caught:
         read(text)

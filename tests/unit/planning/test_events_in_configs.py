@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 from unit.planning.configs import BASKETS, RECORDS, SMALL
-from unit.planning.test_config import problems
 
 from tidegauge.errors import InvalidParameter
+from tidegauge.planning.config import config_of
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
+from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.statement import privacy_data, privacy_text
 
 SETS = SMALL.replace("step: 1h", "step: 1h\nend: 2013-01-03T00:00:00Z\nevent: basket_id").replace(
@@ -25,6 +26,22 @@ SETS = SMALL.replace("step: 1h", "step: 1h\nend: 2013-01-03T00:00:00Z\nevent: ba
   shops: {count_distinct: {column: shop, window: running}, by: {town: [A]}, max_items: 1}
 """,
 )
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reader(text):
+        path = tmp_path / "c.yaml"
+        path.write_text(text)
+        return config_of(path)
+
+    return reader
+
+
+def problems(read, text):
+    with pytest.raises(ConfigError) as caught:
+        read(text)
+    return caught.value.problems
 
 
 def test_a_config_says_how_much_of_an_event_counts(read):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,12 @@ class Contributor:
         import polars as pl
 
         self._by = [(column, pl.Enum(values)) for column, values in gauge.by]
+
+    @cached_property
+    def ranks(self) -> Int64:
+        """The rank of each cell by the bytes of its values, column by column; shape (cells,)."""
+        texts = [tuple(value.encode() for value in cell) for cell in self._gauge.cells]
+        return np.argsort(sorted(range(self.cells), key=texts.__getitem__))
 
     def contributions(self, frame: pl.DataFrame, steps: Int64) -> tuple[Int64, Int64 | None]:
         """Return each row's place among steps x cells and its grains.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidegauge.engine.bounding import Bounding
+    from tidegauge.engine.contributions import Contributor
     from tidegauge.planning.plan import Clock, PlannedGauge
 
 __all__ = ["EVERYWHEN", "EventIds", "Events"]
@@ -90,7 +91,7 @@ class Events:
     """Gathers the rows of events, from any batches in any order.
 
     Args:
-        gauges: What is counted.
+        gauges: What is counted, each with what turns rows into cells of it.
         clock: With a step of fixed length.
         state: What :meth:`state` returned for the steps before; None: no event began.
         bounding: Keeps the first events of each id; None: one event is protected.
@@ -102,7 +103,7 @@ class Events:
 
     def __init__(
         self,
-        gauges: Sequence[PlannedGauge],
+        gauges: Sequence[tuple[PlannedGauge, Contributor]],
         clock: Clock,
         state: Mapping[str, Int64] | None = None,
         bounding: Bounding | None = None,
@@ -110,7 +111,7 @@ class Events:
         every_event: bool = False,
     ) -> None:
         self._clock, self._bounding, self._every_event = clock, bounding, every_event
-        self._items = [_Items(gauge) for gauge in gauges]
+        self._items = [_Items(*gauge) for gauge in gauges]
         begun = np.empty((0, 2), np.int64) if state is None else state["events"]
         width = _STAMP + 1 if bounding is None else _ID_LOW + 1
         self._events = np.full((width, len(begun)), _BEFORE)
@@ -195,14 +196,12 @@ class Events:
 class _Items:
     """The cells of events in one gauge, or their values."""
 
-    def __init__(self, gauge: PlannedGauge) -> None:
-        self.cells = len(gauge.cells)
-        self._gauge = gauge
+    def __init__(self, gauge: PlannedGauge, contributor: Contributor) -> None:
+        self.cells = contributor.cells
+        self._gauge, self._contributor = gauge, contributor
         self._distinct = gauge.distinct is not None
         self._most = gauge.high if self._distinct else gauge.max_items
-        texts = [tuple(value.encode() for value in cell) for cell in gauge.cells]
-        self._by_bytes = np.array(sorted(range(self.cells), key=texts.__getitem__))
-        self._rank = np.argsort(self._by_bytes)
+        self._cell = _AMOUNT if self._distinct else _ITEM
         self._kept = np.empty((_AMOUNT + 1, 0), np.int64)
         self._pending: list[Int64] = []
         self._waiting = 0
@@ -211,12 +210,9 @@ class _Items:
         rows = np.flatnonzero(cells >= 0)
         table = np.empty((_AMOUNT + 1, len(rows)), np.int64)
         table[_HIGH], table[_LOW] = events[0][rows], events[1][rows]
-        rank = self._rank[cells[rows]]
-        if self._distinct:
-            assert amounts is not None
-            table[_ITEM], table[_AMOUNT] = amounts[rows], rank
-        else:
-            table[_ITEM], table[_AMOUNT] = rank, 1 if amounts is None else amounts[rows]
+        amount = 1 if amounts is None else amounts[rows]
+        other = _ITEM if self._distinct else _AMOUNT
+        table[self._cell], table[other] = cells[rows], amount
         self._pending.append(table)
         self._waiting += len(rows)
         if self._waiting >= max(_PENDING, self._kept.shape[1]):
@@ -228,6 +224,8 @@ class _Items:
             return
         table = np.concatenate([self._kept, *self._pending], axis=1)
         self._pending, self._waiting = [], 0
+        rank = self._contributor.ranks  # of all cells so far: those of two never change places
+        table[self._cell] = rank[table[self._cell]]
         table, heads = _sorted(table, _AMOUNT, _ITEM + 1)
         together = np.minimum if self._distinct else np.add
         amounts = together.reduceat(table[_AMOUNT], heads)
@@ -239,6 +237,7 @@ class _Items:
         begins = np.flatnonzero(_first(table, _ITEM))
         place -= np.repeat(begins, np.diff(np.append(begins, len(heads))))
         self._kept = np.ascontiguousarray(table[:, place < self._most])
+        self._kept[self._cell] = np.argsort(rank)[self._kept[self._cell]]
 
     def result(self, events: Int64) -> tuple[Int64, Int64, Int64]:
         """Return the number of the event, the cell and the amount of everything that is kept."""
@@ -246,10 +245,10 @@ class _Items:
         numbers = _numbers(events, self._kept)
         item, amount = self._kept[_ITEM], self._kept[_AMOUNT]
         if self._distinct:
-            return numbers, self._by_bytes[amount], item
+            return numbers, amount, item
         if self._gauge.kind == "sum":
             amount = np.clip(amount, self._gauge.low, self._gauge.high)
-        return numbers, self._by_bytes[item], amount
+        return numbers, item, amount
 
 
 def _sorted(table: Int64, keys: int, same: int) -> tuple[Int64, Int64]:

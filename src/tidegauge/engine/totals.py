@@ -170,9 +170,8 @@ class _Reading:
             unit = None if plan.unit is None else plan.unit.column
             self._ids = EventIds(checked_key(key), plan.event, unit)
             replaced = plan.relation is NeighboringRelation.REPLACE_ONE
-            self._events = Events(
-                plan.gauges, plan.clock, state, self._bounding, every_event=replaced
-            )
+            gauges = tuple(zip(plan.gauges, self._gauges, strict=True))
+            self._events = Events(gauges, plan.clock, state, self._bounding, every_event=replaced)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Add one batch."""

@@ -46,8 +46,8 @@ class SharedCap(events._Items):
 class FileOrder(events._Items):
     """Keeps the cells that come first in the file."""
 
-    def __init__(self, gauge):
-        super().__init__(gauge)
+    def __init__(self, gauge, contributor):
+        super().__init__(gauge, contributor)
         self._seen = {}
 
     def add(self, hashes, cells, amounts):
@@ -78,8 +78,8 @@ class Forgets(events.Events):
 class TooMany(events._Items):
     """Keeps every cell of an event."""
 
-    def __init__(self, gauge):
-        super().__init__(gauge)
+    def __init__(self, gauge, contributor):
+        super().__init__(gauge, contributor)
         self._most = 1 << 40
 
 

@@ -16,6 +16,7 @@ from test_neighbors import COLUMNS, KINDS, source_of
 from test_totals import KEY, Frames, at
 
 from tidegauge.connectors.files import Files
+from tidegauge.engine.contributions import Contributor
 from tidegauge.engine.totals import totals
 from tidegauge.planning.plan import IdUnit
 from tidegauge.privacy.unit import NeighboringRelation
@@ -345,7 +346,7 @@ def test_memory_follows_the_events_and_what_they_keep():
     from tidegauge.engine.events import Events
 
     one = gauge("sets", by=(("v", tuple(map(str, range(1000)))),), max_items=3)
-    gathered = Events((one,), plan_of().clock)
+    gathered = Events(((one, Contributor(one)),), plan_of().clock)
     rng = np.random.default_rng(0)
     for _ in range(12):
         events = rng.integers(0, 50, 1 << 15)

@@ -414,9 +414,14 @@ class GaugePlan:
             raise _unpaid("flips of bits, with the bias that is taken out", "others")
 
     @property
+    def flips(self) -> bool:
+        """Whether bits are flipped (randomised response), not numbers added."""
+        return isinstance(self.law, BitFlips)
+
+    @property
     def noise(self) -> str:
         """The kind of the noise, in words."""
-        if isinstance(self.law, BitFlips):
+        if self.flips:
             return "randomised response"
         return NOISE_IN_WORDS[type(self.cost)]
 

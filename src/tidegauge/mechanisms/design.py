@@ -16,8 +16,8 @@ from typing import Any
 
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.candidates import candidates
-from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.comparison import Candidate, Comparison
+from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost

@@ -18,7 +18,7 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.threshold import false_releases, least_threshold
 from tidegauge.noise.law import Law
-from tidegauge.privacy.guarantee import ApproxDP, Guarantee
+from tidegauge.privacy.guarantee import ApproxDP, Guarantee, rounded_up
 from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.decay import Decay, Running
 from tidegauge.strategies.strategy import Strategy
@@ -64,6 +64,21 @@ class Discovery:
     threshold: Fraction
     expected_items: int
     adaptive: bool
+
+    def in_words(self) -> str:
+        """How items are discovered and what that costs, in sentences."""
+        where = (
+            "also if later events depend on releases"
+            if self.adaptive
+            else "in a stream fixed in advance"
+        )
+        return (
+            "An item is shown from the first step at which an event of it lies in the view "
+            f"{self.view} and its noisy value there is above {rounded_up(self.threshold)}; then "
+            "for ever, in all views. Items that only one protected unit has are shown with a "
+            f"probability of at most {rounded_up(self.delta)}, {where}: that part of delta is "
+            "spent on names, once."
+        )
 
     def paid(self, strategy: Strategy, law: Law, neighbors: Neighbors, end: int | None) -> bool:
         """Whether the threshold keeps what it claims under this strategy and noise.

@@ -160,11 +160,7 @@ def _steps(
             decay, strategy, law, np.array([last])
         )
     if end is None:
-        raise UnsupportedCombination(
-            "Expected a stream with an end where items are discovered in a running sum, got none. "
-            "An item of one person could pass the threshold at any later step, and the chances "
-            "would add up without end. Declare the end, or discover in a window."
-        )
+        raise UnsupportedCombination("a running sum discovers items up to an end only")
     edges = list(range(min(end, _SINGLE_STEPS) + 1))
     while edges[-1] < end:
         edges.append(min(end, edges[-1] + edges[-1] // _GROUP_GROWTH))

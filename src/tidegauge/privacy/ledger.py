@@ -11,7 +11,6 @@ whole plan at once. Proof: ``docs/proofs/ledger.md``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -256,7 +255,8 @@ class Ledger:
 
         ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
         so that a stranger can recompute epsilon. Rounded so that they never claim less than was
-        spent.
+        spent. They are of noise: with ``names``, ask for epsilon at delta - names. (dp_accounting
+        has no event that adds to delta alone.)
 
         Examples:
             >>> ledger = Ledger(GaussianDP(1))
@@ -264,11 +264,7 @@ class Ledger:
             >>> [event["class_name"] for event in ledger.events()["events"]]
             ['GaussianDpEvent']
         """
-        events = [charge.cost.event() for charge in self._charges]
-        if self._names:
-            delta = math.nextafter(float(self._names), 1)
-            events.append(dp_event("EpsilonDeltaDpEvent", epsilon=0.0, delta=delta))
-        return dp_event("ComposedDpEvent", events=events)
+        return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
 
 
 def _without_names(guarantee: Guarantee, names: Fraction) -> ApproxDP:

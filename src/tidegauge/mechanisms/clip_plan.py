@@ -58,10 +58,10 @@ class ClipPlan:
     def lag(self) -> int:
         """The step up to which a first clip waits for counts that leave little doubt.
 
-        A twelfth of the horizon; where that is unknown, the clip waits as long as it takes.
+        A tenth of the horizon; where that is unknown, the clip waits as long as it takes.
         """
         horizon = self.main.horizon
-        return MOST_STEPS if horizon is None else horizon // 12 + 1
+        return MOST_STEPS if horizon is None else max(2, horizon // 10)
 
     @property
     def above(self) -> int:

@@ -36,9 +36,14 @@ def first_choice(plan: ClipPlan) -> int:
     return 2
 
 
-def following_choice(step: int, plan: ClipPlan) -> int:
-    """Return the step after ``step`` at which a clip may be chosen next; where a lag ends, too."""
-    later = schedule(step)
+def following_choice(step: int, plan: ClipPlan, waits: bool) -> int:
+    """Return the step after ``step`` at which a clip may be chosen next.
+
+    The first one is looked for at every sixteenth more steps, and where the lag ends.
+    """
+    if not waits:
+        return schedule(step)
+    later = step + 1 + step // 16
     return plan.lag if step < plan.lag < later else later
 
 
@@ -73,6 +78,16 @@ def one_end(plan: ClipPlan, counts: Float64, step: int, end: int, now: int | Non
     return best_clip(mine, rest, std, table, views, now, waiting=step < plan.lag)
 
 
+def _factors(plan: ClipPlan, choices: Int64) -> Float64:
+    """What a unit is worth under each clip, shape (3, clips): r, m and 1 event; per grain."""
+    below, above = choices[:, 1].astype(np.float64), choices[:, 2].astype(np.float64)
+    if plan.of == "mean":
+        parts = [(below + above) / 2, (above - below) / 2, np.ones(len(below))]
+    else:
+        parts = [np.maximum(below, above), np.zeros(len(below)), np.zeros(len(below))]
+    return np.stack(parts) / UNIT
+
+
 @final
 class ClipReading:
     """Chooses clips and decodes what was measured under them; sees no data.
@@ -83,7 +98,7 @@ class ClipReading:
         step: How many steps it has seen.
 
     Cost: no privacy. Memory: that of two readings, and three numbers for every change of the clip,
-    of which there are about 3 for every doubling of the steps.
+    of which there is at most one for every doubling of the steps.
     """
 
     def __init__(
@@ -152,16 +167,34 @@ class ClipReading:
             one_end(plan, self._counts, step, end, None if now is None else int(now[end]))
             for end in (1, 2)
         )
-        self._due = following_choice(step, plan)
-        if low is None and high is None and now is None:
+        waits = low is None and high is None and now is None
+        self._due = following_choice(step, plan, waits)
+        if waits:
             return
         kept = (0, 0) if now is None else (int(now[1]), int(now[2]))
         clip = (kept[0] if low is None else low, kept[1] if high is None else high)
         if sum(clip) == 0:  # all values are near 0: the least clip that is one
             clip = (0, 1) if plan.bounds.high > 0 else (1, 0)
+        if now is None:
+            self._begin(clip)
         if now is None or clip != kept:
             row = np.array([[step, *clip]], dtype=np.int64)
             self._choices = np.concatenate([self._choices, row])
+
+    def _begin(self, clip: tuple[int, int]) -> None:
+        """Take what was filtered of the steps before the first clip in units of that clip.
+
+        They hold noise alone, which later noise was made to undo: leaving it out would cost a third
+        more noise in a long sum.
+        """
+        reach, middle, count = _factors(self._plan, np.array([[0, *clip]], dtype=np.int64))[:, 0]
+        for name, array in self._filter.items():
+            if self._plan.of == "mean":
+                sums, counts = np.split(array, 2, axis=-1)
+                parts = [reach * sums + middle * counts, count * counts]
+                self._filter[name] = np.concatenate(parts, axis=-1)
+            else:
+                self._filter[name] = reach * array
 
     def decode(self, measured: Int64, magnitudes: Int64, steps: int) -> Float64:
         """Return every view of the next steps, shape (views, steps, cells or 2 cells).
@@ -175,7 +208,8 @@ class ClipReading:
         """
         first = self.step
         increments = self._main.decode(measured, steps)[0]
-        reach, middle, count = self._factors()[:, -1] if len(self._choices) else np.zeros(3)
+        known = len(self._choices) > 0
+        reach, middle, count = self._factors()[:, -1] if known else np.array([1.0, 0.0, 1.0])
         if self._plan.of == "mean":
             sums, counts = np.split(increments, 2, axis=1)
             scaled = np.concatenate([reach * sums + middle * counts, count * counts], axis=1)
@@ -184,19 +218,10 @@ class ClipReading:
         out = np.empty((len(self._views), *scaled.shape))
         filter_views(self._filter, self._views, np.ascontiguousarray(scaled), first, out)
         self._counts = self._bins.decode(magnitudes, steps)[0, -1] if steps else self._counts
-        return out
+        return out if known else np.full_like(out, np.nan)
 
     def _factors(self) -> Float64:
-        """What a unit is worth under each clip, shape (3, clips): r, m and 1 event; per grain."""
-        below, above = (
-            self._choices[:, 1].astype(np.float64),
-            self._choices[:, 2].astype(np.float64),
-        )
-        if self._plan.of == "mean":
-            parts = [(below + above) / 2, (above - below) / 2, np.ones(len(below))]
-        else:
-            parts = [np.maximum(below, above), np.zeros(len(below)), np.zeros(len(below))]
-        return np.stack(parts) / UNIT
+        return _factors(self._plan, self._choices)
 
     def noise(self, decay: Decay, steps: Int64) -> Float64:
         """Return covariances of the noise at steps that were decoded, shape (steps, 3, 3).
@@ -206,9 +231,10 @@ class ClipReading:
         """
         strategy = self._plan.main.strategy
         assert isinstance(strategy, Blt | Identity), "others were refused"
-        before = np.zeros((3, 1))  # nothing counts before the first clip
-        factors = np.concatenate([before, self._factors()], axis=1)
-        parts = covariances(strategy, decay, steps, self._choices[:, 0] - 1, factors)
+        if not len(self._choices):
+            return np.full((len(steps), 3, 3), np.nan)
+        changes = self._choices[1:, 0] - 1  # the first clip counts from the first step on
+        parts = covariances(strategy, decay, steps, changes, self._factors())
         return parts * self._plan.main.law.std**2
 
     def noise_std(self, view: str | Decay, steps: Int64) -> Float64:

@@ -72,9 +72,9 @@ class ClippedGauge:
     """A private sum or mean of values whose upper end nobody knows in advance.
 
     A declared share of the budget counts the magnitudes of values; from the published counts the
-    clip is chosen, and chosen anew whenever a quarter more steps are over. Values beyond it count
-    as the clip. Until the counts show anything, events wait and releases have no value; they count
-    at the first step that has a clip.
+    clip is chosen, and chosen anew whenever the stream is twice as long. Values beyond it count as
+    the clip. Until the counts leave little doubt, or for a tenth of the horizon, events wait and
+    releases have no value; they count at the first step that has a clip.
 
     Args:
         of: ``"sum"`` or ``"mean"``.

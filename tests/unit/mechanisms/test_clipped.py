@@ -340,6 +340,29 @@ def test_noise_that_forgets_earlier_clips_is_caught():
     assert coverage("sum", Forgetful)["running"] < 0.9
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_noise_from_before_the_first_clip_is_counted(of):
+    """Ten steps of waiting, then a clip: their noise is in what is told, and in what comes."""
+    cells, views = 3000, [tg.Running(), tg.Window(6), tg.Exponential(half_life=4)]
+    plan = plan_of(of, cells=cells, views=views, horizon=20)
+    meter = ClipMeter.__new__(ClipMeter)
+    meter._start(plan, seeded_meter(11, plan.main), Silent(plan.bins))
+    reading, out = ClipReading(plan), []
+    for step in range(14):
+        reading._due = 1000 if step != 10 else step + 1
+        if step == 10:
+            reading._counts = np.full(plan.bins.neighbors.cells, 1e6)
+        given = Values([], [], [], 1, cells)
+        out.append(reading.decode(*meter.measure(given, reading.clip), 1))
+    assert np.isnan(np.concatenate(out[:10])).all()
+    for index, (view, _) in enumerate(plan.main.views):
+        for step in (11, 14):
+            noise = out[step - 1][index, 0, :cells]
+            told = reading.noise_std(view, np.array([step]))[0]
+            assert noise.std() == pytest.approx(told, rel=5 / np.sqrt(2 * cells))
+
+
 # --- choices ---------------------------------------------------------------------------------
 
 

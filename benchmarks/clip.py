@@ -9,7 +9,7 @@ Counts of magnitudes get noise with the exact covariance of the real mechanism; 
 what is published under the clips that they lead to is in closed form. So a run is cheap, and the
 number of runs only averages over choices.
 
-    python benchmarks/clip.py [--runs 40] [--share 0.2]
+    python benchmarks/clip.py [--quick] [--runs 40] [--share 0.2]
 """
 
 import argparse
@@ -150,18 +150,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--share", type=float, default=0.2)
+    parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
+    runs, cases = given.runs, [("arrival delays", delays, 1.0), ("arrival delays", delays, 0.1)]
+    if given.quick:
+        runs, cases = 3, cases[:1]
+    else:
+        cases = [("basket spend", baskets, 1.0), ("basket spend", baskets, 0.1), *cases]
     print("data | epsilon | rmse of the best fixed clip | that clip | ours over it", end=" | ")
     print("10, 50, 90 and 100 % of runs | first run's clips from their steps on")
-    for name, load in (("basket spend", baskets), ("arrival delays", delays)):
-        values, most = load()
-        for epsilon in (1.0, 0.1):
-            best, clip, ratio, spread, path = compare(
-                values, most, epsilon, given.share, given.runs
-            )
-            shown = " ".join(f"{part:.2f}" for part in spread)
-            print(name, epsilon, f"{best:.4g}", clip, f"{ratio:.2f}", shown, path[:8], sep=" | ",
-                  flush=True)  # fmt: skip
+    for name, load, epsilon in cases:
+        best, clip, ratio, spread, path = compare(*load(), epsilon, given.share, runs)
+        shown = " ".join(f"{part:.2f}" for part in spread)
+        row = name, epsilon, f"{best:.4g}", clip, f"{ratio:.2f}", shown, path[:8]
+        print(*row, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

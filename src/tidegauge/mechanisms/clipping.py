@@ -33,7 +33,7 @@ _SPANS = (1, 2, 4)  # octaves that are added up to see a tail
 _BELIEVED = 4.5  # where it is apart from the others: one false alarm in 3000 looks at 20 bins
 _FOLLOWED = 3.5  # next to one that is believed
 _LEAST = 2.5  # where none is believed, the one that stands out most
-_HIDDEN = 1.5  # what two bins that do not stand out may hide
+_HIDDEN = 3.0  # what the bins that follow may hide
 _FEW, _PLENTY = 6.0, 400.0  # all events, for a first clip: late, and early
 
 _SHAPE = 0.68, 0.08  # the power by which -log of a tail's share grows: its prior, and how loose
@@ -124,8 +124,8 @@ def tail(counts: Float64, zeros: float, std: float) -> Float64 | None:
     shares = np.minimum(inside / whole, _MOST_SHARE)
     shape = _shape(shares, std / whole)
     share = shares[top]
-    # no more than noise may hide in the next two bins
-    hidden = max(counts[top + 1 : top + 3].sum(), 0.0) + _HIDDEN * std
+    # no more than was counted in the next octaves and noise may hide there
+    hidden = max(counts[top + 1 : top + 1 + _SPANS[-1]].sum(), 0.0) + _HIDDEN * std
     next_share = min(share ** (2**shape), hidden / whole)
     beyond = whole * next_share ** (2 ** (shape * np.arange(len(counts) - top)))
     beyond[-1] = 0.0  # 2^octaves is above every bound

@@ -7,9 +7,6 @@ from fractions import Fraction
 from math import sqrt
 from typing import Any, Literal, final
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.clipping import octaves
@@ -62,6 +59,12 @@ class ClipPlan:
         """
         horizon = self.main.horizon
         return MOST_STEPS if horizon is None else max(2, horizon // 10)
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that both measurements are proved for."""
+        ends = [plan.last_step for plan in (self.main, self.bins) if plan.last_step is not None]
+        return min(ends, default=None)
 
     @property
     def above(self) -> int:
@@ -172,9 +175,3 @@ def clip_plan(
     main, bins = (found.plan for found in compare(requests))
     assert isinstance(main.strategy, Blt | Identity), "others were refused"
     return ClipPlan(of, bounds, part, main, bins, number)
-
-
-def pays(plan: ClipPlan, upper_end: ArrayLike) -> Any:
-    """Return whether a clip at ``upper_end`` would have less noise than the declared bound."""
-    most = max(plan.bounds.high, -plan.bounds.low)
-    return np.asarray(upper_end) < plan.pays_below() * most

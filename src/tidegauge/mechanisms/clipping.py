@@ -100,17 +100,14 @@ def tail(counts: Float64, zeros: float, std: float) -> Float64 | None:
 
     Examples:
         >>> tail(np.array([800.0, 300, 90, -5, 4]), 0.0, 10).round(1)
-        array([1.19e+03, 3.90e+02, 9.00e+01, 1.50e+01, 8.00e-01, 0.00e+00])
+        array([1.19e+03, 3.90e+02, 9.00e+01, 1.57e+01, 8.00e-01, 0.00e+00])
     """
     if not len(counts):
         return None
-    # beyond 2^k lie the events of the next octaves: as many of them as stand out most
+    # beyond 2^k lie the events of the next octaves; of some of them they stand out most
     spans = [np.convolve(counts, np.ones(span))[span - 1 :] for span in _SPANS]
     scores = np.stack(spans) / (std * np.sqrt(_SPANS)[:, None])
-    score, number = (
-        scores.max(axis=0),
-        np.stack(spans)[scores.argmax(axis=0), np.arange(len(counts))],
-    )
+    score, number = scores.max(axis=0), np.stack(spans).max(axis=0)
     top = int(score.argmax())
     if score[top] < _LEAST:
         return None

@@ -1,5 +1,8 @@
 """A clip that moves: what an event moves, that choices read only what is public, and the noise."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -244,11 +247,43 @@ def test_both_halves_go_on_from_what_was_stored():
     straight = silent(plan)
     whole = advance(straight, ClipReading(plan), 0, STEPS)
     assert np.array_equal(whole[20:], advance(again, resumed, 20, STEPS))
-    assert {"main.encoder", "waiting"} <= {key.split("/")[0] for key in _live_state(plan)}
 
 
-def _live_state(plan):
-    return ClipMeter(plan).state
+def test_a_meter_goes_on_from_its_state_under_fresh_keys():
+    plan = plan_of("mean", (-50, 5000))
+    meter = ClipMeter(plan)
+    meter.measure(Values([5, -3, 900], None, None, 1, 1), None)
+    again = ClipMeter(plan, state=meter.state, step=1)
+    assert again.state.keys() == meter.state.keys() == {"waiting", "main.encoder", "bins.encoder"}
+    assert 3 == again._waiting["counts"][0]
+    rows, magnitudes = again.measure(Values([4], None, None, 1, 1), (3, 300))
+    assert (1, 2) == rows.shape
+    assert (1, plan.bins.neighbors.cells) == magnitudes.shape
+    assert not again._waiting["counts"].any()
+
+
+@pytest.mark.parametrize("make", [lambda: ClipMeter(plan_of()), lambda: seeded(1, plan_of())])
+def test_what_measures_is_neither_copied_nor_used_after_an_interruption(make, monkeypatch):
+    live = make()
+    for refused in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(tg.LiveState, match="copy"):
+            refused(live)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def block():
+        if isinstance(live, ClipMeter):
+            live.measure(Values([1], None, None, 1, 1), None)
+        else:
+            live.update([1])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ClipMeter, "_clipped", interrupt)  # after the magnitudes were measured
+        with pytest.raises(KeyboardInterrupt):
+            block()
+    with pytest.raises(tg.LiveState, match="interrupted"):
+        block()
 
 
 # --- noise -----------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def moved_by_an_event(kind=ClipMeter, of="sum", bounds=(0, 5000), clips=(None, (
 
 CLIPS = {
     (0, 5000): (None, (0, 7), (0, 300)),
-    (-400, 5000): (None, None, (3, 8), (400, 2), (0, 5000)),
+    (-400, 5000): (None, None, (8, 8), (400, 2), (0, 5000)),
     (-400, 0): (None, (3, 0), (400, 0)),
 }
 
@@ -127,6 +127,27 @@ def test_an_event_moves_no_more_than_is_charged_whatever_the_clips_are(of, bound
     main, bins = moved_by_an_event(ClipMeter, of, bounds, CLIPS[bounds])
     assert 0.99 < main <= 1
     assert bins == 1
+
+
+@pytest.mark.parametrize("of", ["sum", "mean"])
+@pytest.mark.parametrize("bounds", CLIPS)
+def test_a_replaced_event_moves_no_more_than_is_charged(of, bounds):
+    plan = plan_of(of, bounds, cells=2, neighboring_relation="replace_one")
+    others, clips, worst = np.array([3, 50, 0, 4]), CLIPS[bounds], 0.0
+    events = [(value, cell) for value in (*bounds, -2, 6) for cell in (0, 1)]
+    for at in range(len(clips)):
+        seen = []
+        for value, cell in events:
+            meter = silent(plan)
+            for step, clip in enumerate(clips):
+                values, cells = others, np.zeros(4, int)
+                if step == at:
+                    values, cells = np.append(others, value), np.append(cells, cell)
+                meter.measure(Values(values, None, cells, 1, 2), clip)
+            seen.append(np.concatenate(meter._main.seen))
+        moves = [((one - other) ** 2).sum() for one in seen for other in seen]
+        worst = max(worst, float(max(moves)))
+    assert 0.98 < worst / plan.main.neighbors.event_l2_squared <= 1
 
 
 class OfTheValuesThemselves(ClipMeter):

@@ -118,7 +118,8 @@ def clip_plan(
         bounds: What a value may be; 0 has to be possible.
         share: The part of the budget that learning the clip costs, in [1/100, 1/2].
         cells: How many cells, or their names; all share one clip.
-        max_events_per_step: Totals are clamped to those of so many events.
+        max_events_per_step: Totals are clamped to those of so many events, also of what waited;
+            at most 2^22.
         **asked: What :func:`~tidegauge.mechanisms.request.request_of` takes.
 
     Raises:

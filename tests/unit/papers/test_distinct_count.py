@@ -163,8 +163,8 @@ def test_an_interruption_while_values_are_remembered_ends_the_system(monkeypatch
             take(seen, Interrupting(block))
         raise KeyboardInterrupt
 
-    kind = type(system) if place == "after the release" else type(system._seen)
-    name = "_decoded" if place == "after the release" else "take"
+    kind = type(system._reading) if place == "after the release" else type(system._seen)
+    name = "decode" if place == "after the release" else "take"
     with monkeypatch.context() as patched:
         patched.setattr(kind, name, interrupted)
         with pytest.raises(KeyboardInterrupt):

@@ -92,6 +92,11 @@ class DistinctCount(System):
             )
         if window is not None:
             window = integer("window", window, low=1, high=LONGEST_WINDOW, why=_WHY_WINDOW)
+        if window is not None and tree == "paper":
+            raise UnsupportedCombination(
+                "Expected no tree of the paper for a window, got DistinctCount with one. The paper "
+                "leaves windows open. Leave tree out."
+            )
         values = integer("values", values, low=1, high=_MOST_EACH, why=_WHY_VALUES)
         summed = window in (None, 1)
         request = request_of(

@@ -10,7 +10,13 @@ from typing import Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import (
+    InvalidInput,
+    InvalidParameter,
+    LiveState,
+    StreamEnded,
+    UnsupportedCombination,
+)
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals

@@ -96,7 +96,14 @@ class Bounding:
             table[_GAUGES::2] = -1
         return table
 
-    def add(self, ids: pl.Series, steps: Int64, stamps: Int64, parts: Sequence[Part]) -> None:
+    def add(
+        self,
+        ids: pl.Series,
+        steps: Int64,
+        stamps: Int64,
+        parts: Sequence[Part],
+        ties: Sequence[Int64] | None = None,
+    ) -> None:
         """Add the rows of a batch.
 
         Args:
@@ -104,6 +111,7 @@ class Bounding:
             steps: Each row's step, from step 0.
             stamps: Each row's place in time, never later for an earlier step.
             parts: For each gauge, where each row adds (-1: nowhere) and how much (None: 1).
+            ties: For each gauge, what of ``where`` tells equally old rows apart; None: that itself.
         """
         events = np.full(len(steps), self._every_row)
         for keys, _ in parts:
@@ -120,7 +128,10 @@ class Bounding:
         for at, (keys, amounts) in enumerate(parts):
             table[_GAUGES + 2 * at] = keys[rows]
             table[_GAUGES + 2 * at + 1] = 1 if amounts is None else amounts[rows]
-        table[_TIE] = _mixed(table[_GAUGES:])
+        telling = table[_GAUGES:].copy()
+        for at, words in enumerate(ties or ()):
+            telling[2 * at] = words[rows]
+        table[_TIE] = _mixed(telling)
         self._pending.append(table)
         self._waiting += len(rows)
         if self._waiting >= max(_PENDING, self._kept.shape[1]):

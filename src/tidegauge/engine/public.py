@@ -13,10 +13,12 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
-from tidegauge.engine.publisher import block_name, measurement_sum
+from tidegauge.engine.found import FoundBlock, Shown, block_of_table, ordered
+from tidegauge.engine.publisher import Measured, block_name
 from tidegauge.engine.releases import Published
-from tidegauge.engine.store import Block
+from tidegauge.engine.store import Block, measurement_sum
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
+from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.plan import Plan, PlannedGauge
@@ -106,7 +108,7 @@ class PublicFolder:
         """
         return promise(self.plan, self.releases)
 
-    def blocks(self, gauge: str) -> Iterator[Block]:
+    def blocks(self, gauge: str) -> Iterator[Measured]:
         """Read a gauge's measurement, block by block, in order.
 
         Raises:
@@ -153,14 +155,47 @@ class PublicFolder:
         if every is None:
             every = planned.every_of(name) if isinstance(view, str) else 1
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
-        reading = Reading(planned.mechanism, (decay,))
-        parts = [reading.decode(block.measured, block.steps)[0] for block in self.blocks(gauge)]
+        values, shown = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
-        values = np.concatenate(parts) if parts else np.empty((0, len(planned.cells)))
-        return PublishedView(Published(self.plan.clock, planned, name, decay, every), values)
+        published = Published(self.plan.clock, planned, name, decay, every, shown=shown)
+        return PublishedView(published, values)
 
-    def _block(self, path: Path, gauge: str, step: int) -> Block:
+    def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
+        """A view at all published steps, shape (steps, cells), and its cells if discovered."""
+        if gauge.discover is not None:
+            return self._found(gauge, decay)
+        reading = Reading(gauge.mechanism, (decay,))
+        known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
+        parts = [reading.decode(block.measured, block.steps)[0] for block in known]
+        return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
+
+    def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
+        """The same of discovered cells: each from the first step on, whenever it was named."""
+        import polars as pl
+
+        gauge.mechanism.decay(decay)
+        blocks = [block for block in self.blocks(gauge.name) if isinstance(block, FoundBlock)]
+        steps = sum(block.steps for block in blocks)
+        empty = pl.DataFrame(schema={str(i): pl.String for i in range(len(gauge.by))})
+        names = pl.concat([empty, *(block.shown.names.filter(block.new) for block in blocks)])
+        order = ordered(names)
+        place = np.argsort(order)  # of each name, as they came, among all in order
+        measured = np.empty((steps, len(place)), np.int64)
+        seen = 0
+        for block in blocks:
+            came = int(block.new.sum())
+            measured[: block.first, place[seen : seen + came]] = block.past
+            seen += came
+            here = np.sort(place[:seen])  # a block has its cells in order
+            measured[block.first : block.first + block.steps, here] = block.measured
+        reading = GrowingReading(gauge.mechanism, (decay,), cells=len(place))
+        shown = Shown(names[order], np.zeros(len(place), np.int64))
+        return (reading.decode(measured, steps)[0] if steps else measured.astype(float)), shown
+
+    def _block(self, path: Path, gauge: str, step: int) -> Measured:
         """Read one file, and check that it is what was published."""
+        if self.plan.gauge(gauge).discover is not None:
+            return self._found_block(path, gauge, step)
         import polars as pl
 
         planned = self.plan.gauge(gauge)
@@ -178,16 +213,7 @@ class PublicFolder:
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)
         steps = last - step
-        expected = {
-            "fingerprint": self.plan.fingerprint,
-            "gauge": gauge,
-            "first_step": str(step + 1),
-            "steps": str(steps),
-            "lattice_bits": str(strategy.lattice_bits),
-            "sha256": measurement_sum(measured),
-        }
-        if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
-            raise self._changed(path)
+        self._check_origin(path, about, gauge, step, steps, measurement_sum(measured))
         numbers = strategy.coordinates(step, steps)
         places = {
             "step": numbers // COORDINATES_PER_STEP + 1,
@@ -196,6 +222,36 @@ class PublicFolder:
         if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
             raise self._changed(path)
         return Block(step, steps, np.ascontiguousarray(measured))
+
+    def _found_block(self, path: Path, gauge: str, step: int) -> FoundBlock:
+        """The same of a gauge that discovers its cells."""
+        import polars as pl
+
+        try:
+            about = pl.read_parquet_metadata(path)
+            steps = int(about["steps"])
+            block = block_of_table(self.plan.gauge(gauge), step, steps, pl.read_parquet(path))
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise self._changed(path) from None
+        except (InvalidInput, KeyError, ValueError):
+            raise self._changed(path) from None
+        self._check_origin(path, about, gauge, step, steps, block.sum)
+        return block
+
+    def _check_origin(
+        self, path: Path, about: dict[str, str], gauge: str, step: int, steps: int, found: str
+    ) -> None:
+        """Refuse a file whose metadata are not those of a block with this sum."""
+        expected = {
+            "fingerprint": self.plan.fingerprint,
+            "gauge": gauge,
+            "first_step": str(step + 1),
+            "steps": str(steps),
+            "lattice_bits": str(self.plan.gauge(gauge).mechanism.strategy.lattice_bits),
+            "sha256": found,
+        }
+        if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
+            raise self._changed(path)
 
     def _changed(self, path: Path) -> InvalidInput:
         return InvalidInput(

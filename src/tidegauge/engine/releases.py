@@ -20,6 +20,8 @@ from tidegauge.strategies.strategy import Float64, Int64
 if TYPE_CHECKING:
     import polars as pl
 
+    from tidegauge.engine.found import Shown
+
 __all__ = ["TOTALS", "Published", "published_views"]
 
 TOTALS = "totals"
@@ -37,6 +39,7 @@ class Published:
         decay: Its decay.
         every: It is read at every so many steps, at the ends of aligned stretches.
         total: It is of one cell, ``*``: the sum of all.
+        shown: The cells, where they are discovered: each has releases from its own step on.
     """
 
     clock: Clock
@@ -45,6 +48,7 @@ class Published:
     decay: Decay
     every: int = 1
     total: bool = False
+    shown: Shown | None = None
 
     @property
     def parts(self) -> tuple[Published, ...]:
@@ -59,6 +63,8 @@ class Published:
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
         """The cells, each a value for each of the ``by`` columns."""
+        if self.shown is not None:
+            return self.shown.cells
         return ((ALL_CELLS,) * len(self.gauge.by),) if self.total else self.gauge.cells
 
     @property
@@ -108,32 +114,41 @@ class Published:
         import polars as pl
 
         numbers = self.steps(first, len(values))
-        cells = len(self.cells)
-        shown = self.of(values[numbers - 1 - first]).reshape(-1) * self.grain
-        half = np.repeat(self.half_width(numbers), cells)
+        at, cell = self._places(numbers)
+        shown = self.of(values[numbers - 1 - first])[at, cell] * self.grain
+        half = self.half_width(numbers)[at]
         rows = len(shown)
         columns = [
             _constant("gauge", self.gauge.name, rows),
             _constant("view", self.name, rows),
-            *self._cells(len(numbers)),
-            pl.Series("step", np.repeat(numbers, cells)),
-            *self._times(numbers, cells),
+            *self._cells(cell),
+            pl.Series("step", numbers[at]),
+            *self._times(numbers[at]),
             pl.Series("value", shown),
-            pl.Series("noise_std", np.repeat(self.noise_std(numbers), cells)),
+            pl.Series("noise_std", self.noise_std(numbers)[at]),
             pl.Series("lower", shown - half),
             pl.Series("upper", shown + half),
             pl.Series("level", np.full(rows, self.gauge.mechanism.level)),
             _constant("band", self.gauge.mechanism.band, rows, BANDS),  # it may change later
-            pl.Series("complete", np.repeat(self.complete(numbers), cells)),
+            pl.Series("complete", self.complete(numbers)[at]),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
         ]
         return pl.DataFrame(columns)
 
-    def _cells(self, steps: int) -> list[pl.Series]:
+    def _places(self, numbers: Int64) -> tuple[Int64, Int64]:
+        """The place of each row's step among ``numbers``, and its cell; step by step."""
+        if self.shown is not None:
+            return np.nonzero(numbers[:, None] > self.shown.visible_from)
+        cells = len(self.cells)
+        return np.repeat(np.arange(len(numbers)), cells), np.tile(np.arange(cells), len(numbers))
+
+    def _cells(self, order: Int64) -> list[pl.Series]:
         """One column for each of the ``by`` columns, under its own name."""
         import polars as pl
 
-        order = np.tile(np.arange(len(self.cells)), steps)
+        if self.shown is not None:
+            names = zip(self.shown.names.iter_columns(), self.gauge.by, strict=True)
+            return [column.alias(name).gather(order) for column, (name, _) in names]
         columns = []
         for position, (name, _) in enumerate(self.gauge.by):
             values = [cell[position] for cell in self.cells]
@@ -141,16 +156,16 @@ class Published:
             columns.append(pl.Series(name, values, dtype=kind).gather(order))
         return columns
 
-    def _times(self, numbers: Int64, cells: int) -> list[pl.Series]:
+    def _times(self, numbers: Int64) -> list[pl.Series]:
         """Begin and end of each step in UTC, half open; null where a step is a record."""
         import polars as pl
 
         kind = pl.Datetime("us", "UTC")
         if self.clock.step_us is None:
             empty = pl.Series("step_start", [None], dtype=kind)
-            empty = empty.new_from_index(0, len(numbers) * cells)
+            empty = empty.new_from_index(0, len(numbers))
             return [empty, empty.alias("step_end")]
-        start = self.clock.start_us + (np.repeat(numbers, cells) - 1) * self.clock.step_us
+        start = self.clock.start_us + (numbers - 1) * self.clock.step_us
         return [
             pl.Series("step_start", start).cast(kind),
             pl.Series("step_end", start + self.clock.step_us).cast(kind),

@@ -9,6 +9,7 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.planning import durations, fields, form
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
@@ -235,6 +236,7 @@ class Agreement:
             return None
         grains = self._grains(path, read)
         by = self._by(path, read)
+        discover = self._discover(path, read)
         views = self._views((*path, "views"), read.views)
         if read.count_distinct is not None:
             views = self._distinct(path, read, read.count_distinct.window)
@@ -261,7 +263,7 @@ class Agreement:
             round_to=round_to,
             where=what.where,
             by=by,
-            other=None if not by or read.other == "drop" else read.other,
+            other=None if read.other == "drop" or not any(v for _, v in by) else read.other,
             views=views or (form.View("step", Step()), form.View("running", Running())),
             anticipate=tuple(self._anticipated(path, read)),
             budget_weight=weight,
@@ -270,6 +272,7 @@ class Agreement:
             level=read.level,
             band=read.band,
             strategy=read.strategy,
+            discover=discover,
         )
 
     def _distinct(
@@ -363,6 +366,9 @@ class Agreement:
                     "by side under one name. Rename it in the source.",
                     key=True,
                 )
+            if given == fields.DISCOVER:
+                crossed.append((column, ()))
+                continue
             if isinstance(given, form.FileForm):
                 values = values_of_file(self._document, place, given)
             else:
@@ -379,10 +385,10 @@ class Agreement:
             crossed.append((column, tuple(values)))
         if read.totals:
             self._totals(path, read, crossed)
-        if "other" in read.model_fields_set and not read.by:
+        if "other" in read.model_fields_set and not any(values for _, values in crossed):
             self._refuse(
                 (*path, "other"),
-                "Expected other beside by, got it alone. Without cells there is no rest. "
+                "Expected other beside known values, got it without. Nothing is left over. "
                 "Remove it.",
                 key=True,
             )
@@ -391,6 +397,62 @@ class Agreement:
         other = None if read.other == "drop" else read.other
         self._try((*path, "by"), lambda: count_cells(crossed, other if crossed else None), key=True)
         return tuple(crossed)
+
+    def _discover(self, path: Path_, read: form.GaugeForm) -> Discover | None:
+        """How cells are discovered; None: all are known."""
+        by: dict[str, Any] = dict(read.by)
+        unknown = [column for column, given in by.items() if given == fields.DISCOVER]
+        asked = read.discover or form.DiscoverForm.model_validate({})
+        if not unknown:
+            if read.discover is not None:
+                self._refuse(
+                    (*path, "discover"),
+                    "Expected discover beside a by column whose values are not known, got it "
+                    "without. Nothing is to be found. Write by: {COLUMN: discover}, or remove it.",
+                    key=True,
+                )
+            return None
+        place: Path_ = (*path, "by", unknown[0])
+        privacy = self._read.privacy
+        if "privacy" not in self._wrong and privacy.delta is None:
+            given = next((n for n in ("epsilon", "rho", "mu") if getattr(privacy, n)), "no delta")
+            self._refuse(
+                place,
+                f"Expected epsilon and delta beside discover, got {given} alone. A name that only "
+                "one unit brings is never shown by noise that may be large by chance: that chance "
+                "is a delta. List the values, or write epsilon: 1 and delta: 1e-9.",
+            )
+        if read.count_distinct is not None:
+            self._refuse(
+                place,
+                "Expected known values beside count_distinct, got discover. It finds the cells of "
+                "counts and sums alone. List the values, or count rows.",
+            )
+        if read.totals:
+            self._refuse(
+                (*path, "totals"),
+                "Expected no totals beside discover, got some. A sum over the cells that are named "
+                "leaves out the rest, and changes with every new name. Count the same in a gauge "
+                "without by.",
+                key=True,
+            )
+        if fields.MEASURED & set(by):
+            name = min(fields.MEASURED & set(by))
+            self._refuse(
+                (*path, "by", name),
+                f"Expected a column that no measurement has, got {name}. Both would stand side by "
+                "side under one name. Rename it in the source.",
+                key=True,
+            )
+        if not 0 < asked.delta_share < 1:
+            self._refuse(
+                (*path, "discover", "delta_share"),
+                "Expected a part of delta between 0 and 1, got another. Names need some of it, and "
+                "so does the noise. Write 0.5.",
+            )
+            return None
+        decay: Any = asked.view  # read already
+        return Discover(decay, asked.delta_share, asked.expected_items)
 
     def _totals(
         self, path: Path_, read: form.GaugeForm, crossed: list[tuple[str, tuple[str, ...]]]

@@ -199,7 +199,7 @@ class Plan:
         return ledger
 
     def neighbors(
-        self, low: int, high: int, cells: int, distinct: Distinct | None = None
+        self, low: int, high: int, cells: int | None, distinct: Distinct | None = None
     ) -> Neighbors:
         """Return what one protected unit can move in a gauge, in grains.
 
@@ -220,7 +220,7 @@ class Plan:
             mechanism = gauge.mechanism
             mechanism.verify()
             distinct = distinct_of(gauge.kind, gauge.views)
-            expected = self.neighbors(gauge.low, gauge.high, len(gauge.cells), distinct)
+            expected = self.neighbors(gauge.low, gauge.high, gauge.number_of_cells, distinct)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:

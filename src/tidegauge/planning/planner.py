@@ -77,6 +77,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         name=gauge.name,
         budget_weight=gauge.budget_weight,
         strategy=gauge.strategy,
+        discover=gauge.discover,
     )
 
 
@@ -102,6 +103,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         budget_weight=gauge.budget_weight,
         mechanism=mechanism,
         totals=gauge.totals,
+        discover=gauge.discover,
     )
 
 

@@ -25,6 +25,7 @@ def measure(
     words: Words,
     exact: Int64,
     first: int,
+    numbers: Int64 | None = None,
 ) -> Int64:
     r"""Return the noisy measurement :math:`v = C x + L z` of a block of steps.
 
@@ -41,6 +42,8 @@ def measure(
         words: The gauge's own random words; each coordinate is drawn once.
         exact: Exact totals in grains, shape (steps, cells), C-contiguous int64, already clamped.
         first: Index of the block's first step, counted from 0.
+        numbers: The number of each cell in the noise's addresses, shape (cells,), increasing;
+            None: 0, 1, 2, .. Where cells are measured in parts, no two have one number.
 
     Returns:
         int64 of shape (rows, cells), in lattice units: public.
@@ -51,5 +54,5 @@ def measure(
         drawn = law.draw(words, strategy.noise_coordinates(first, steps), cells)
         rows += strategy.mix(state["noise"], drawn, first, steps)
     else:
-        law.add(words, rows, strategy.coordinates(first, steps))
+        law.add(words, rows, strategy.coordinates(first, steps), numbers)
     return rows

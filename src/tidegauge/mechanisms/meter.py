@@ -75,7 +75,7 @@ class Meter:
         self, plan: GaugePlan, words: Words, state: dict[str, State] | None, step: int
     ) -> None:
         self._plan, self._words, self._step = plan, words, step
-        self._state = private_state(plan.strategy, plan.neighbors.cells) if state is None else state
+        self._state = private_state(plan.strategy, plan.neighbors.known_cells) if state is None else state
         self._owner = os.getpid()
         self._busy = Lock()  # never given back by an interrupted block
         self._clamped = 0

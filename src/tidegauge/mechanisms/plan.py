@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.discovery import Discovery
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
@@ -93,6 +94,7 @@ class GaugePlan:
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
         band: Whether the level holds at each step alone or for a whole curve.
+        discovery: How items are discovered; None: the cells are known.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -108,6 +110,7 @@ class GaugePlan:
     end: int | None
     level: float = 0.95
     band: Band = "pointwise"
+    discovery: Discovery | None = None
     _chunks: dict[tuple[str, Decay, int, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
@@ -260,7 +263,8 @@ class GaugePlan:
 
     def charged(self) -> Ledger:
         """Return an account of the guarantee with this gauge's cost charged."""
-        ledger = Ledger(self.guarantee)
+        names = Fraction(0) if self.discovery is None else self.discovery.delta
+        ledger = Ledger(self.guarantee, names=names)
         ledger.charge({"gauge": self.cost})
         return ledger
 
@@ -324,6 +328,7 @@ class GaugePlan:
             "max_per_step": self.max_per_step,
             "horizon": self.horizon,
             "end": self.end,
+            **({} if self.discovery is None else {"discovery": plain(self.discovery)}),
         }
 
     @staticmethod
@@ -358,6 +363,9 @@ class GaugePlan:
             end=reader.optional_integer("end"),
             level=level_of(reader.fraction("level")),
             band=band_of(reader.text("band")),
+            discovery=read_as(reader.take("discovery"), Discovery)
+            if "discovery" in reader.names
+            else None,
         )
         reader.done()
         plan.verify()
@@ -395,6 +403,7 @@ class GaugePlan:
         if (horizon, end) != (self.horizon, self.end):
             raise _unpaid("a horizon within the end", "another")
         self._verify_distinct()
+        self._verify_discovery()
         self.charged()
 
     def _verify_distinct(self) -> None:
@@ -404,6 +413,22 @@ class GaugePlan:
             view = Running() if distinct == "ever" else Window(distinct)
             if [decay for _, decay in self.views] != [view]:
                 raise _unpaid("the count of different values as the one view", "others")
+
+    def _verify_discovery(self) -> None:
+        """Refuse items that nobody knows without a threshold that pays for their names."""
+        discovery = self.discovery
+        if (discovery is None) != (self.neighbors.cells is not None):
+            raise _unpaid("either known cells or a discovery", "another plan")
+        if discovery is None:
+            return
+        if self.cells is not None or self.scalar or self.neighbors.distinct is not None:
+            raise _unpaid("sums of items without names", "others")
+        try:
+            paid = discovery.paid(self.strategy, self.law, self.neighbors, self.end)
+        except UnsupportedCombination:
+            raise _unpaid("a strategy that is proved for unknown items", "another") from None
+        if not paid:
+            raise _unpaid("a threshold that pays for names", "a lower one")
 
     @property
     def noise(self) -> str:

@@ -113,7 +113,7 @@ class System(ABC):
             unit: Grains in 1, in which values are released.
         """
         self._plan, self._unit = plan, unit
-        self._scalar = plan.neighbors.cells == 1
+        self._scalar = plan.neighbors.known_cells == 1
         self._meter = Meter(plan)
         self._reading = Reading(plan, [self.decay])
 
@@ -135,7 +135,7 @@ class System(ABC):
     @property
     def cells(self) -> int:
         """How many streams are measured side by side."""
-        return self._plan.neighbors.cells
+        return self._plan.neighbors.known_cells
 
     @property
     def step(self) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from tidegauge.engine.store import Spend
@@ -48,7 +50,17 @@ def spend_of(plan: Plan, store: str, step: int, day: str) -> Spend:
         day: The day of the decision, as ``2013-01-31``.
     """
     gauges = {charge.name: charge.cost.event() for charge in plan.ledger.charges}
+    for gauge in plan.gauges:
+        if (discovery := gauge.mechanism.discovery) is not None:
+            gauges[gauge.name] = with_names(gauges[gauge.name], discovery.delta)
     return Spend(store, plan.fingerprint, step, day, gauges, store_secret("release").hex()[:32])
+
+
+def with_names(event: dict[str, Any], names: Fraction) -> dict[str, Any]:
+    """Return what a gauge costs together with the names of the cells that it discovers."""
+    delta = math.nextafter(float(names), 1)
+    chance = dp_event("EpsilonDeltaDpEvent", epsilon=0.0, delta=delta)
+    return dp_event("ComposedDpEvent", events=[event, chance])
 
 
 def spends_in(ledger: bytes) -> list[Spend]:
@@ -117,7 +129,7 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
         for number, spend in enumerate(spends, 1)
         for gauge, event in spend.gauges.items()
     ]
-    currency, delta = plan.ledger.currency, delta_of(plan)
+    currency, delta = plan.ledger.currency, delta_of(plan, max(1, len(spends)))
     return {
         "tidegauge_ledger": 1,
         "plan": plan.sha256,

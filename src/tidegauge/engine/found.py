@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -107,7 +108,7 @@ class FoundBlock:
         state = unpack(data)[_PART]
         sizes, text = state["sizes"], state["text"].tobytes()
         ends = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-        texts = [text[low:high].decode() for low, high in zip(ends, ends[1:], strict=False)]
+        texts = [text[low:high].decode() for low, high in pairwise(ends)]
         width, height = sizes.shape
         names = {
             str(i): pl.Series(texts[i * height : (i + 1) * height], dtype=pl.String)
@@ -197,7 +198,10 @@ def block_of_table(gauge: PlannedGauge, first: int, steps: int, table: pl.DataFr
     if not np.array_equal(lengths, steps + first * new):
         raise InvalidInput("Expected a number for each step, got more or fewer.")
     flat, ends = table["measured"].explode().to_numpy(), np.cumsum(lengths)
-    past, measured = np.empty((first, int(new.sum())), np.int64), np.empty((steps, len(new)), np.int64)
+    past, measured = (
+        np.empty((first, int(new.sum())), np.int64),
+        np.empty((steps, len(new)), np.int64),
+    )
     for number, end in enumerate(ends[new].tolist()):
         past[:, number] = flat[end - steps - first : end - steps]
     for number, end in enumerate(ends.tolist()):

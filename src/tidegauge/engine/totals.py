@@ -76,6 +76,10 @@ class Totals:
     unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
     seen_at: Callable[[int], dict[str, State]] = field(default=lambda _: {}, repr=False)
 
+    def items_seen(self, step: int) -> dict[str, int]:
+        """Return how many items were seen when a step begins: the operator's alone."""
+        return {f"{name}: items": sparse.seen(step) for name, sparse in self.sparse.items()}
+
     @property
     def unit_state(self) -> State | None:
         """The same after the last step."""
@@ -198,9 +202,7 @@ class _Reading:
         parts = [gauge.contributions(frame, step) for gauge in self._gauges]
         if self._bounding is not None:
             assert self._plan.unit is not None
-            ties = [
-                gauge.ties(keys) for gauge, (keys, _) in zip(self._gauges, parts, strict=True)
-            ]
+            ties = [gauge.ties(keys) for gauge, (keys, _) in zip(self._gauges, parts, strict=True)]
             self._bounding.add(frame[self._plan.unit.column], step, order, parts, ties)
             return
         self._sum(parts)

@@ -445,9 +445,7 @@ class GaugeForm(_Strict):
         default_factory=dict,
         description="Known values, or discover; several columns cross",
     )
-    discover: DiscoverForm | None = Field(
-        None, description="When values of by: discover are named"
-    )
+    discover: DiscoverForm | None = Field(None, description="When values of by: discover are named")
     other: Line = Field("other", description="Name of the cell for the rest; drop leaves it out")
     totals: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
         default=False, description="Publish the sum of all cells as well, as the cell *"

@@ -57,6 +57,7 @@ def guarantee_of_all(plan: Plan, releases: int) -> Guarantee:
         case GaussianDP(mu=mu):
             return GaussianDP(sqrt_up(releases * mu**2))
         case ApproxDP(epsilon=epsilon, delta=delta):
+            delta += (releases - 1) * plan.names
             return ApproxDP(max(epsilon, epsilon_of(plan, releases)), delta)
 
 
@@ -69,7 +70,7 @@ def odds(plan: Plan, releases: int = 1) -> str:
     assert spent is not None
     if isinstance(spent, GaussianDP):
         normal = NormalDist()
-        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu))
+        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(releases * plan.names)
     elif isinstance(spent, PureDP):
         found = _found(float(spent.epsilon), 0.0)
     else:

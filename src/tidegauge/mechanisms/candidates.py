@@ -155,9 +155,7 @@ def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, S
         yield f"{len(made.gaps)} buffers with multipliers for {end} steps", made
 
 
-def candidates(
-    request: Request, cost: Cost, names: Fraction = Fraction(0)
-) -> Iterator[Candidate]:
+def candidates(request: Request, cost: Cost, names: Fraction = Fraction(0)) -> Iterator[Candidate]:
     """Yield every strategy with the noise that its cost pays for, or with what is against it.
 
     Args:
@@ -236,9 +234,7 @@ def _shared(decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], 
     return best_shares(decays, targets)
 
 
-def _plan(
-    request: Request, strategy: Strategy, law: Law, cost: Cost, names: Fraction
-) -> GaugePlan:
+def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost, names: Fraction) -> GaugePlan:
     """The plan of a candidate.
 
     Raises:

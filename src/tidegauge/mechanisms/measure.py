@@ -51,6 +51,7 @@ def measure(
     steps, cells = exact.shape
     rows = strategy.encode(state["encoder"], exact, first)
     if isinstance(strategy, OpenBlocks):
+        assert numbers is None, "all cells are measured together"
         drawn = law.draw(words, strategy.noise_coordinates(first, steps), cells)
         rows += strategy.mix(state["noise"], drawn, first, steps)
     else:

@@ -135,7 +135,13 @@ class Law(ABC):
         return values
 
     def _tiles(
-        self, words: Words, flat: Int64, coordinates: Int64, numbers: Int64, lanes: Int64, number: int
+        self,
+        words: Words,
+        flat: Int64,
+        coordinates: Int64,
+        numbers: Int64,
+        lanes: Int64,
+        number: int,
     ) -> tuple[Int64, bool]:
         """Make an attempt of the lanes, or the first of all; return those left, and any unsure."""
         each = self.words_each
@@ -175,7 +181,9 @@ class Law(ABC):
             draw, lane = None, max(entry, -1 - entry)
             if entry < 0:
                 row, cell = divmod(lane, len(numbers))
-                tape = Tape(words, int(numbers[cell]), int(coordinates[row]), number, self.words_each)
+                tape = Tape(
+                    words, int(numbers[cell]), int(coordinates[row]), number, self.words_each
+                )
                 draw = self.resolve(tape)
             if draw is None:
                 rejected.append(lane)

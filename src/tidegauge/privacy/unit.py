@@ -283,7 +283,8 @@ class Neighbors:
             return ((0, self.max_cells, 0),)
         span = self.high - self.low
         return tuple(
-            (kept, 2 * (self.max_cells - kept), span) for kept in (self.shared_cells, self.max_cells)
+            (kept, 2 * (self.max_cells - kept), span)
+            for kept in (self.shared_cells, self.max_cells)
         )
 
     @property

@@ -1,4 +1,4 @@
-"""What measures: a meter for each gauge of known cells, a finder for each that discovers its own."""
+"""What measures: a meter for a gauge of known cells, a finder for one that discovers its own."""
 
 from __future__ import annotations
 
@@ -108,8 +108,10 @@ class Measuring:
 
     def close(self) -> None:
         """Erase the keys from memory; nothing more is measured."""
-        for one in (*self._meters.values(), *self._finders.values()):
-            one.close()
+        for meter in self._meters.values():
+            meter.close()
+        for finder in self._finders.values():
+            finder.close()
 
 
 def seen_values(states: Mapping[str, Mapping[str, State]]) -> dict[str, State]:

@@ -228,8 +228,8 @@ class Publisher:
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
-                        part = replace(part, shown=shown)
-                        yield self._release_file(part, first, values, block.sum)
+                        now = replace(part, shown=shown)
+                        yield self._release_file(now, first, values, block.sum)
         for gauge in self._plan.gauges:
             yield self._measurement_file(gauge.name, blocks[gauge.name])
 

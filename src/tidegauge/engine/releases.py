@@ -138,7 +138,8 @@ class Published:
     def _places(self, numbers: Int64) -> tuple[Int64, Int64]:
         """The place of each row's step among ``numbers``, and its cell; step by step."""
         if self.shown is not None:
-            return np.nonzero(numbers[:, None] > self.shown.visible_from)
+            at, cell = np.nonzero(numbers[:, None] > self.shown.visible_from)
+            return at.astype(np.int64), cell.astype(np.int64)
         cells = len(self.cells)
         return np.repeat(np.arange(len(numbers)), cells), np.tile(np.arange(cells), len(numbers))
 

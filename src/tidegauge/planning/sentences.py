@@ -168,7 +168,7 @@ def names_of(plan: Plan, gauge: PlannedGauge) -> str:
     found = gauge.mechanism.discovery
     if found is None:
         return ""
-    sentence = threshold_in_words(plan, gauge)
+    sentence, unit = threshold_in_words(plan, gauge), "event" if plan.unit is None else "id"
     kind = (
         "This holds also where later events are chosen after reading what was published."
         if found.adaptive
@@ -178,7 +178,7 @@ def names_of(plan: Plan, gauge: PlannedGauge) -> str:
     return (
         f" {sentence[0].upper()}{sentence[1:]}; from then on it is published at every step, and "
         "what was measured of it before stands in its measurement. Until then nothing of it is: no "
-        f"name, number or count. A name that one {'event' if plan.unit is None else 'id'} alone brings is "
+        f"name, number or count. A name that one {unit} alone brings is "
         f"shown with a chance of at most {rounded_up(found.delta)}, which is a part of delta; "
         f"{rounded_up(noise_delta_of(plan))} of delta is spent on noise. {kind}"
     )

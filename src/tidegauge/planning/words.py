@@ -128,7 +128,8 @@ def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
     number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
     columns = " and ".join(column for column, _ in gauge.by)
     span = span_in_words(found.decay, plan.clock.step_us)
-    return f"a value of {columns} is named once its noisy {gauge_in_words(gauge)} {span} passes {number}"
+    what = gauge_in_words(gauge)
+    return f"a value of {columns} is named once its noisy {what} {span} passes {number}"
 
 
 def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:

@@ -27,6 +27,9 @@ _OTHERS: Final = {
 _OF_GAUGES: Final = {
     "no_number": "rows without a number in the column that is summed",
     "other": "rows whose value is not among the declared ones (other: drop)",
+    "no_item": "rows without a value in a column whose values are discovered",
+    "long_item": "rows with a value of more than 1,024 bytes in such a column",
+    "items": "different values seen, named or not",
 }
 
 

@@ -352,20 +352,7 @@ class Agreement:
         by: dict[str, Any] = dict(read.by)  # lists and files
         for column, given in by.items():
             place: Path_ = (*path, "by", column)
-            if not column or not fields.is_line(column):
-                self._refuse(
-                    place,
-                    "Expected a column's name in one line, got another. Published documents would "
-                    "show something else than was signed. Rename it in the source.",
-                    key=True,
-                )
-            if column in fields.RESERVED:
-                self._refuse(
-                    place,
-                    f"Expected a column that no release has, got {column}. Both would stand side "
-                    "by side under one name. Rename it in the source.",
-                    key=True,
-                )
+            self._column(place, column)
             if given == fields.DISCOVER:
                 crossed.append((column, ()))
                 continue
@@ -397,6 +384,23 @@ class Agreement:
         other = None if read.other == "drop" else read.other
         self._try((*path, "by"), lambda: count_cells(crossed, other if crossed else None), key=True)
         return tuple(crossed)
+
+    def _column(self, place: Path_, column: str) -> None:
+        """Refuse a ``by`` column that could not stand in what is published."""
+        if not column or not fields.is_line(column):
+            self._refuse(
+                place,
+                "Expected a column's name in one line, got another. Published documents would "
+                "show something else than was signed. Rename it in the source.",
+                key=True,
+            )
+        if column in fields.RESERVED:
+            self._refuse(
+                place,
+                f"Expected a column that no release has, got {column}. Both would stand side "
+                "by side under one name. Rename it in the source.",
+                key=True,
+            )
 
     def _discover(self, path: Path_, read: form.GaugeForm) -> Discover | None:
         """How cells are discovered; None: all are known."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WriteFailed,
     )
     from tidegauge.mechanisms.design import plan
+    from tidegauge.mechanisms.discovery_gauge import DiscoveryGauge
     from tidegauge.mechanisms.gauge import Gauge
     from tidegauge.mechanisms.release import Release
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -45,6 +46,7 @@ __all__ = [
     "Contributions",
     "Custom",
     "Difference",
+    "DiscoveryGauge",
     "Exponential",
     "Gauge",
     "GaussianDP",
@@ -79,6 +81,7 @@ _HOMES = {
         "TidegaugeError", "UnsupportedCombination", "WriteFailed",
     ),
     "mechanisms.design": ("plan",),
+    "mechanisms.discovery_gauge": ("DiscoveryGauge",),
     "mechanisms.gauge": ("Gauge",),
     "mechanisms.release": ("Release",),
     "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),

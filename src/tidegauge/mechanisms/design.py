@@ -16,8 +16,8 @@ from typing import Any
 
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.candidates import candidates
-from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.comparison import Candidate, Comparison
+from tidegauge.mechanisms.discovery import check_discoverable, deltas
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
@@ -114,6 +114,9 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """
     weights = [request.budget_weight for request in requests]
+    for request in requests:
+        if request.discover is not None:
+            check_discoverable(request.discover, request.views, request.end)
     names = deltas(requests[0].guarantee, [request.discover for request in requests])
     wholes = [
         [list(candidates(*each)) for each in zip(requests, costs, names, strict=True)]

@@ -16,14 +16,14 @@ from typing import Any
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.threshold import false_releases, least_threshold
+from tidegauge.mechanisms.threshold import false_releases, least_threshold, window_of
 from tidegauge.noise.law import Law
-from tidegauge.privacy.guarantee import ApproxDP, Guarantee
+from tidegauge.privacy.guarantee import ApproxDP, Guarantee, rounded_up
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.decay import Decay, Running
+from tidegauge.strategies.decay import Decay, Running, Step, Window
 from tidegauge.strategies.strategy import Strategy
 
-__all__ = ["Discover", "Discovery", "deltas", "discover_of", "discovery_of"]
+__all__ = ["Discover", "Discovery", "check_discoverable", "deltas", "discover_of", "discovery_of"]
 
 _EXPECTED = 100_000
 _MOST_ITEMS = 1 << 31
@@ -64,6 +64,21 @@ class Discovery:
     threshold: Fraction
     expected_items: int
     adaptive: bool
+
+    def in_words(self) -> str:
+        """How items are discovered and what that costs, in sentences."""
+        where = (
+            "also if later events depend on releases"
+            if self.adaptive
+            else "in a stream fixed in advance"
+        )
+        return (
+            "An item is shown from the first step at which an event of it lies in the view "
+            f"{self.view} and its noisy value there is above {rounded_up(self.threshold)}; then "
+            "for ever, in all views. Items that only one protected unit has are shown with a "
+            f"probability of at most {rounded_up(self.delta)}, {where}: that part of delta is "
+            "spent on names, once."
+        )
 
     def paid(self, strategy: Strategy, law: Law, neighbors: Neighbors, end: int | None) -> bool:
         """Whether the threshold keeps what it claims under this strategy and noise.
@@ -128,6 +143,38 @@ def deltas(guarantee: Guarantee, asked: Sequence[Discover | None]) -> tuple[Frac
     )
 
 
+def check_discoverable(
+    asked: Discover, views: Sequence[tuple[str, Decay]], end: int | None
+) -> None:
+    """Refuse what no strategy could discover items in.
+
+    Raises:
+        UnsupportedCombination: The discovery view, or every view if none is asked for, is one in
+            which events fade, or a running sum without an end.
+    """
+    tried = [asked.decay] if asked.decay is not None else [decay for _, decay in views]
+    if any(_discovers(decay, end) for decay in tried):
+        return
+    if asked.decay is None:
+        names = shown([name for name, _ in views])
+        raise UnsupportedCombination(
+            f"Expected a view in which items can be discovered, got {names}. It has to be a window "
+            "or a step, or a running sum of a stream with an end: in others one event could be "
+            "discovered at any later step. Declare the end, or name a window to discover in."
+        )
+    window_of(asked.decay)
+    raise UnsupportedCombination(
+        "Expected a stream with an end where items are discovered in a running sum, got none. "
+        "An item of one unit could pass the threshold at any later step, and the chances would add "
+        "up without end. Declare the end, or discover in a window."
+    )
+
+
+def _discovers(decay: Decay, end: int | None) -> bool:
+    """Whether items can be discovered in a view."""
+    return isinstance(decay, Window | Step) or (isinstance(decay, Running) and end is not None)
+
+
 def discovery_of(
     asked: Discover,
     views: Sequence[tuple[str, Decay]],
@@ -152,7 +199,9 @@ def discovery_of(
         UnsupportedCombination: No view can discover under this strategy; the message says why.
     """
     names = {decay: name for name, decay in reversed(views)}
-    tried = [asked.decay] if asked.decay is not None else list(dict.fromkeys(d for _, d in views))
+    check_discoverable(asked, views, end)
+    tried = [asked.decay] if asked.decay is not None else [decay for _, decay in views]
+    tried = [decay for decay in dict.fromkeys(tried) if _discovers(decay, end)]
     found: list[Discovery] = []
     for decay in tried:
         with suppress(UnsupportedCombination):

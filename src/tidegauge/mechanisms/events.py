@@ -98,7 +98,7 @@ def checked_events(
             "They would not belong together. Convert them first."
         )
     events = Events.sorted(when, items, amounts)
-    if len(when) and not (0 <= when.min() and when.max() < steps):
+    if len(when) and not (when.min() >= 0 and when.max() < steps):
         raise InvalidInput(
             f"Expected steps in [0, {steps}), got one outside. It would count in another block. "
             "Count steps from the first of the block."

@@ -275,9 +275,13 @@ class GaugePlan:
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""
         low, high = self.neighbors.low, self.neighbors.high
+        text = f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
+        cells: object = ", ".join(self.cells) if self.cells else self.neighbors.cells
+        if self.discovery is not None:
+            text, cells = f"{text} {self.discovery.in_words()}", "items that are discovered"
         declared = {
             "views": ", ".join(name for name, _ in self.views),
-            "cells": ", ".join(self.cells) if self.cells else self.neighbors.cells,
+            "cells": cells,
             "max_change": (low, high) if low else high,
             "max_cells": self.neighbors.max_cells,
             "max_per_step": self.max_per_step,
@@ -290,9 +294,7 @@ class GaugePlan:
         return privacy_statement(
             self.guarantee,
             self._protected(),
-            gauges={
-                "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
-            },
+            gauges={"gauge": text},
             declared=declared,
             spent=self.charged().total(),
         )

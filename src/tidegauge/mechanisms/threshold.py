@@ -1,7 +1,7 @@
 r"""The threshold that the noisy count of an item has to pass before its name is shown.
 
-An item that only one protected unit has must not be shown but with a chance of delta, over its whole
-life. Its value in the discovery view is at most
+An item that only one protected unit has must not be shown but with a chance of delta, over its
+whole life. Its value in the discovery view is at most
 
 .. math:: k D + (B N)_t + \rho, \qquad (B N)_t \sim N(0, \sigma_t^2)
 
@@ -134,7 +134,7 @@ def false_releases(
 
 
 def _largest_value(decay: Decay, neighbors: Neighbors) -> int:
-    """k D: the most that the events of one unit can add up to in one cell of the view."""
+    """The most, k D, that the events of one unit can add up to in one cell of the view."""
     window, unit = window_of(decay), neighbors.unit
     together = unit.max_events
     if window is not None and unit.min_separation:
@@ -160,11 +160,7 @@ def _steps(
             decay, strategy, law, np.array([last])
         )
     if end is None:
-        raise UnsupportedCombination(
-            "Expected a stream with an end where items are discovered in a running sum, got none. "
-            "An item of one person could pass the threshold at any later step, and the chances "
-            "would add up without end. Declare the end, or discover in a window."
-        )
+        raise UnsupportedCombination("a running sum discovers items up to an end only")
     edges = list(range(min(end, _SINGLE_STEPS) + 1))
     while edges[-1] < end:
         edges.append(min(end, edges[-1] + edges[-1] // _GROUP_GROWTH))
@@ -175,11 +171,11 @@ def _steps(
 def _stds(decay: Decay, strategy: Strategy, law: Law, steps: Int64) -> Float64:
     """The std of the unrounded noise in the view, in grains, upwards."""
     gains = strategy.variance_gain(decay, steps)
-    return np.asarray(np.sqrt(gains) * float(law.scale) * (1 + _SPARE))  # type: ignore[attr-defined]
+    return np.asarray(np.sqrt(gains) * float(law.scale) * (1 + _SPARE))
 
 
 def _chance(above: float, counts: Float64, stds: Float64) -> float:
-    """sum of counts Q(above / std); erfc is right to a few units in the last place."""
+    """Sum of counts Q(above / std); erfc is right to a few units in the last place."""
     if above <= 0:
         return math.inf
     tails = [math.erfc(above / (std * math.sqrt(2))) / 2 for std in stds.tolist()]
@@ -218,7 +214,7 @@ def _roundings(
         last = np.array([MOST_STEPS if end is None else end])
         spread = [_stds(pole, strategy, law, last)[0] for pole in poles]
         states = k_d + _SIGMAS * np.array(spread) + inverse * off / gaps
-    noise = unit * float(law.scale)  # type: ignore[attr-defined]
+    noise = unit * float(law.scale)
     step = k_d + inverse * (_SIGMAS * noise + off)  # of an increment
     state_error = 6 * _EPS * (states + step)
     step_error = (3 * len(gaps) + 8) * _EPS * (step + float(weights @ states)) / (1 - beta)

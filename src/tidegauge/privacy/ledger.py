@@ -11,7 +11,6 @@ whole plan at once. Proof: ``docs/proofs/ledger.md``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +19,11 @@ from typing import Any, TypeVar, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
-from tidegauge.privacy.conversion import mu_from_epsilon_delta, rho_from_epsilon_delta
+from tidegauge.privacy.conversion import (
+    epsilon_from_mu,
+    mu_from_epsilon_delta,
+    rho_from_epsilon_delta,
+)
 from tidegauge.privacy.costs import Cost, Currency, GaussianCost, PureCost, dp_event, price, share
 from tidegauge.privacy.guarantee import (
     ZCDP,
@@ -208,12 +211,13 @@ class Ledger:
         self._spent += needed
         self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
 
-    def total(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP | None:
+    def total(self, releases: int = 1) -> Guarantee | None:
         """Return what all charges amount to together, the strongest that is proved; None: nothing.
 
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
-        itself is what is proved. It speaks of noise: ``names`` comes on top, added to delta.
+        itself is what is proved. With ``names`` it is an (epsilon, delta) pair, for a chance to be
+        shown is no noise.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -228,7 +232,8 @@ class Ledger:
         if not self._charges:
             return None
         if all(isinstance(charge.cost, GaussianCost) for charge in self._charges):
-            return GaussianDP(sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED)))
+            mu = sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED))
+            return self._with_names(mu, releases) if self._names else GaussianDP(mu)
         if all(isinstance(charge.cost, PureCost) for charge in self._charges) and (
             self._currency is Currency.EPSILON
         ):
@@ -237,12 +242,21 @@ class Ledger:
             return ZCDP(releases * self._spent)
         return GaussianDP(sqrt_up(releases * self._spent))
 
+    def _with_names(self, mu: Fraction, releases: int) -> ApproxDP:
+        """What noise and names amount to together: their deltas add up."""
+        assert isinstance(self._noise, ApproxDP)
+        epsilon = epsilon_from_mu(mu, releases * self._noise.delta)
+        if releases == 1:
+            epsilon = min(epsilon, self._noise.epsilon)  # but for the last digit of a conversion
+        return ApproxDP(epsilon, releases * (self._noise.delta + self._names))
+
     def events(self) -> dict[str, Any]:
         """Return the charges as a dp_accounting ``ComposedDpEvent``, in plain values.
 
         ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
         so that a stranger can recompute epsilon. Rounded so that they never claim less than was
-        spent.
+        spent. They are of noise: with ``names``, ask for epsilon at delta - names. (dp_accounting
+        has no event that adds to delta alone.)
 
         Examples:
             >>> ledger = Ledger(GaussianDP(1))
@@ -250,11 +264,7 @@ class Ledger:
             >>> [event["class_name"] for event in ledger.events()["events"]]
             ['GaussianDpEvent']
         """
-        events = [charge.cost.event() for charge in self._charges]
-        if self._names:
-            delta = math.nextafter(float(self._names), 1)
-            events.append(dp_event("EpsilonDeltaDpEvent", epsilon=0.0, delta=delta))
-        return dp_event("ComposedDpEvent", events=events)
+        return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
 
 
 def _without_names(guarantee: Guarantee, names: Fraction) -> ApproxDP:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from tidegauge.engine.store import Spend
@@ -50,17 +48,7 @@ def spend_of(plan: Plan, store: str, step: int, day: str) -> Spend:
         day: The day of the decision, as ``2013-01-31``.
     """
     gauges = {charge.name: charge.cost.event() for charge in plan.ledger.charges}
-    for gauge in plan.gauges:
-        if (discovery := gauge.mechanism.discovery) is not None:
-            gauges[gauge.name] = with_names(gauges[gauge.name], discovery.delta)
     return Spend(store, plan.fingerprint, step, day, gauges, store_secret("release").hex()[:32])
-
-
-def with_names(event: dict[str, Any], names: Fraction) -> dict[str, Any]:
-    """Return what a gauge costs together with the names of the cells that it discovers."""
-    delta = math.nextafter(float(names), 1)
-    chance = dp_event("EpsilonDeltaDpEvent", epsilon=0.0, delta=delta)
-    return dp_event("ComposedDpEvent", events=[event, chance])
 
 
 def spends_in(ledger: bytes) -> list[Spend]:
@@ -108,6 +96,9 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     are relative to all that the plan's own neighboring relation can move, so an accountant has to
     be asked for ``accountant_relation``: for REPLACE_ONE it would double that distance again.
 
+    ``names`` is what discovered values may add to delta; noise has the rest of it, and there an
+    accountant is asked for epsilon. It is left out where there are none.
+
     ``store`` is the one that publishes. Names of stores and ids of releases are random: they tell
     nothing, but which store may go on here.
 
@@ -129,7 +120,9 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
         for number, spend in enumerate(spends, 1)
         for gauge, event in spend.gauges.items()
     ]
-    currency, delta = plan.ledger.currency, delta_of(plan, max(1, len(spends)))
+    releases = max(1, len(spends))
+    currency, delta = plan.ledger.currency, delta_of(plan, releases)
+    names = {"names": rounded_up(releases * plan.names, 9)} if plan.names else {}
     return {
         "tidegauge_ledger": 1,
         "plan": plan.sha256,
@@ -144,6 +137,7 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
         "events": dp_event("ComposedDpEvent", events=[charge["event"] for charge in charges]),
         "epsilon": rounded_up(epsilon_of(plan, len(spends)), 9) if spends else "0",
         "delta": rounded_up(delta, 9) if delta else "0",
+        **names,
     }
 
 

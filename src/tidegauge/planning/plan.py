@@ -35,8 +35,10 @@ from tidegauge.planning.parts_data import (
     time_of,
     unit_of,
 )
+from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import (
     Contributions,
     Distinct,
@@ -206,6 +208,21 @@ class Plan:
         ledger = Ledger(self.guarantee, names=self.names)
         ledger.charge({gauge.name: gauge.mechanism.cost for gauge in self.gauges})
         return ledger
+
+    def noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
+        """Return what all gauges spend on noise; names of discovered cells come on top.
+
+        Args:
+            releases: How often everything was released; each time costs all of it again.
+        """
+        if self.names:
+            costs = [gauge.mechanism.cost for gauge in self.gauges]
+            squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
+            return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))
+        spent = self.ledger.total(releases)
+        assert spent is not None
+        assert not isinstance(spent, ApproxDP)  # no names are in it
+        return spent
 
     def neighbors(
         self, low: int, high: int, cells: int | None, distinct: Distinct | None = None

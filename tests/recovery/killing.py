@@ -198,7 +198,9 @@ def warm_up():
         if plan.discovery is not None:
             none = stand.np.zeros(0, int)
             Finder(plan, [(0, bytes(32))], gauge="warm").measure(2, none, none, none)
-            GrowingReading(plan, [decay for _, decay in plan.views]).grow(stand.np.zeros((0, 1), int))
+            GrowingReading(plan, [decay for _, decay in plan.views]).grow(
+                stand.np.zeros((0, 1), int)
+            )
             continue
         rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
         Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)

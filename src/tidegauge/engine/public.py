@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.engine.claim import is_block_name
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
-from tidegauge.engine.found import FoundBlock, Shown, block_of_table, ordered
+from tidegauge.engine.found import FoundBlock, Shown, block_of_table
 from tidegauge.engine.publisher import Measured, block_name
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block, measurement_sum
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["PublicFolder", "PublishedView"]
 
 
+_CELLS = 256  # discovered cells that are decoded together
+_PLACE = "place"
 _FETCH = "Fetch the folder again from its publisher."
 
 
@@ -114,17 +117,21 @@ class PublicFolder:
         Raises:
             InvalidInput: A block is missing, was changed, or belongs to another plan.
 
-        Cost: reads each file once; memory: one block, 8 bytes a cell and step, at most 1 MB.
+        Cost: reads each file once; memory: one block, 8 bytes a cell and step, at most 1 MB; of
+        discovered cells more, by the past of those that are new.
         """
-        folder = self.path / "measurements" / safe_name(self.plan.gauge(gauge).name)
-        names = sorted(path.name for path in folder.glob("*.parquet"))
         step = 0
-        for name in names:
-            if name != block_name(step):
-                raise self._changed(folder / block_name(step))
-            block = self._block(folder / name, gauge, step)
+        for path in self._measurements(gauge):
+            if path.name != block_name(step):
+                raise self._changed(path.with_name(block_name(step)))
+            block = self._block(path, gauge, step)
             yield block
             step += block.steps
+
+    def _measurements(self, gauge: str) -> list[Path]:
+        """The files of a gauge's measurement, in order."""
+        folder = self.path / "measurements" / safe_name(self.plan.gauge(gauge).name)
+        return sorted(folder.glob("*.parquet"))
 
     def view(
         self,
@@ -174,23 +181,33 @@ class PublicFolder:
         import polars as pl
 
         gauge.mechanism.decay(decay)
-        blocks = [block for block in self.blocks(gauge.name) if isinstance(block, FoundBlock)]
-        steps = sum(block.steps for block in blocks)
-        empty = pl.DataFrame(schema={str(i): pl.String for i in range(len(gauge.by))})
-        names = pl.concat([empty, *(block.shown.names.filter(block.new) for block in blocks)])
-        order = ordered(names)
-        place = np.argsort(order)  # of each name, as they came, among all in order
-        measured = np.empty((steps, len(place)), np.int64)
-        seen = 0
-        for block in blocks:
-            came = int(block.new.sum())
-            measured[: block.first, place[seen : seen + came]] = block.past
-            seen += came
-            here = np.sort(place[:seen])  # a block has its cells in order
-            measured[block.first : block.first + block.steps, here] = block.measured
-        reading = GrowingReading(gauge.mechanism, (decay,), cells=len(place))
-        shown = Shown(names[order], np.zeros(len(place), np.int64))
-        return (reading.decode(measured, steps)[0] if steps else measured.astype(float)), shown
+        files = self._measurements(gauge.name)
+        if not files:
+            empty = pl.DataFrame(schema={str(i): pl.String for i in range(len(gauge.by))})
+            return np.empty((0, 0)), Shown(empty, np.empty(0, np.int64))
+        if not is_block_name(files[-1].name):
+            raise self._changed(files[-1])
+        last = self._found_block(files[-1], gauge.name, int(files[-1].stem) - 1)
+        names, cells = last.shown.names, last.shown.names.height  # all that there are
+        places = names.with_row_index(_PLACE)
+        measured = np.empty((last.first + last.steps, cells), np.int64)
+        for block in self.blocks(gauge.name):
+            assert isinstance(block, FoundBlock)
+            here = block.shown.names.join(
+                places, on=names.columns, how="inner", maintain_order="left"
+            )[_PLACE]
+            if len(here) != len(block.new):
+                raise self._changed(files[-1])
+            at = here.to_numpy()
+            measured[: block.first, at[block.new]] = block.past
+            measured[block.first : block.first + block.steps, at] = block.measured
+        values = measured.view(np.float64)  # in its place: a view is as large as what it is of
+        for start in range(0, cells, _CELLS):
+            part = slice(start, min(start + _CELLS, cells))
+            reading = GrowingReading(gauge.mechanism, (decay,), cells=part.stop - start)
+            rows = np.ascontiguousarray(measured[:, part])
+            values[:, part] = reading.decode(rows, len(rows))[0]
+        return values, Shown(names, np.zeros(cells, np.int64))
 
     def _block(self, path: Path, gauge: str, step: int) -> Measured:
         """Read one file, and check that it is what was published."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
-from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.planning import durations, fields, form
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
@@ -455,8 +455,11 @@ class Agreement:
                 "so does the noise. Write 0.5.",
             )
             return None
-        decay: Any = asked.view  # read already
-        return Discover(decay, asked.delta_share, asked.expected_items)
+        try:
+            return discover_of(asked.view, asked.delta_share, asked.expected_items)
+        except InvalidParameter as error:
+            self._refuse((*path, "discover", "expected_items"), str(error))
+            return None
 
     def _totals(
         self, path: Path_, read: form.GaugeForm, crossed: list[tuple[str, tuple[str, ...]]]

@@ -103,6 +103,8 @@ def _model(path: Path_) -> Any:
             return form.SumForm
         case ("gauges", _, "count_distinct"):
             return form.DistinctForm
+        case ("gauges", _, "discover"):
+            return form.DiscoverForm
         case ("gauges", _, "by", _):
             return form.FileForm
         case ("gauges", _, "views" | "anticipate", _):

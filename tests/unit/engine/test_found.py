@@ -1,4 +1,4 @@
-"""Blocks of discovered cells: packed, stored in pieces, published as tables, decoded as they grow."""
+"""Blocks of discovered cells: packed, stored in pieces, published, decoded as they grow."""
 
 from types import SimpleNamespace
 

@@ -24,7 +24,8 @@ KEY = b"sixteen bytes or more"
 DEST = (("dest", ()),)
 LETTER, COMPOSED = "e\u0301", "\u00e9"
 ODD = {
-    "a comma, a quote": 'a,"b"', "newlines": "a\n\nb\n", "a NUL": "a\0b", "an escape": "\x1b[31mred",
+    "a comma, a quote": 'a,"b"', "newlines": "a\n\nb\n", "a NUL": "a\0b",
+    "an escape": "\x1b[31mred",
     "decomposed": LETTER, "composed": COMPOSED, "a blank": " ", "a blank before": " 1", "one": "1",
     "one of its own": "1.0", "zeros": "01", "a long one": "x" * LONGEST, "an emoji": "\U0001f30a",
     "a separator": "\u2028", "the word": "null", "truth": "true",

@@ -213,7 +213,7 @@ def _roundings(
         poles = [Exponential(factor=1 - Fraction(gap, 1 << 64)) for gap in filters.gaps]
         last = np.array([MOST_STEPS if end is None else end])
         spread = [_stds(pole, strategy, law, last)[0] for pole in poles]
-        states = k_d + _SIGMAS * np.array(spread) + inverse * off / gaps
+        states = (1 + beta) * (k_d + _SIGMAS * np.array(spread) + inverse * off / gaps)
     noise = unit * float(law.scale)
     step = k_d + inverse * (_SIGMAS * noise + off)  # of an increment
     state_error = 6 * _EPS * (states + step)

@@ -246,8 +246,8 @@ class Ledger:
         """What noise and names amount to together: their deltas add up."""
         assert isinstance(self._noise, ApproxDP)
         epsilon = epsilon_from_mu(mu, releases * self._noise.delta)
-        if releases == 1:
-            epsilon = min(epsilon, self._noise.epsilon)  # but for the last digit of a conversion
+        if releases == 1 and not self.left:  # all of it, but for the last digit of a conversion
+            epsilon = self._noise.epsilon
         return ApproxDP(epsilon, releases * (self._noise.delta + self._names))
 
     def events(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ they came and everything of hidden ones stay behind: none of it is in a block.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.errors import InvalidInput, StoreBehind
 from tidegauge.mechanisms.growing import GrowingReading
+from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.engine.releases import Published
     from tidegauge.mechanisms.finder import Found
     from tidegauge.planning.plan import PlannedGauge
 
@@ -226,11 +227,11 @@ class FoundReading:
 
     Args:
         gauge: Whose.
-        views: What is decoded.
+        views: The decays to decode.
     """
 
-    def __init__(self, gauge: PlannedGauge, views: list[Published]) -> None:
-        self._reading = GrowingReading(gauge.mechanism, [view.decay for view in views])
+    def __init__(self, gauge: PlannedGauge, views: Sequence[Decay]) -> None:
+        self._reading = GrowingReading(gauge.mechanism, views)
         self._names: pl.DataFrame | None = None  # in the order in which they became visible
         self._order = np.empty(0, np.int64)  # puts them into the order of their bytes
 

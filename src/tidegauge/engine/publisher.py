@@ -253,9 +253,9 @@ class Publisher:
         self, name: str, state: State | None = None, step: int = 0
     ) -> Reading | FoundReading:
         gauge = self._plan.gauge(name)
-        if gauge.discover is not None:
-            return FoundReading(gauge, self._views[name])
         decays = [view.decay for view in self._views[name]]
+        if gauge.discover is not None:
+            return FoundReading(gauge, decays)
         return Reading(gauge.mechanism, decays, state=state, step=step)
 
     def _restore(self, name: str, stored: tuple[int, State] | None) -> None:

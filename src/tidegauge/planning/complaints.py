@@ -32,6 +32,14 @@ _NEEDED = {
 _LENGTHS = ("missing", "too_short", "too_long")
 
 
+_OF_GAUGES = {
+    "count": form.CountForm,
+    "sum": form.SumForm,
+    "count_distinct": form.DistinctForm,
+    "discover": form.DiscoverForm,
+}
+
+
 def note(document: Document, error: Any) -> None:
     """Turn one of pydantic's errors into a problem with a place."""
     path = _path(document.root, error["loc"])
@@ -97,14 +105,8 @@ def _unknown(parent: Path_, name: str) -> str:
 def _model(path: Path_) -> Any:
     """The model of the mapping at a path."""
     match path:
-        case ("gauges", _, "count"):
-            return form.CountForm
-        case ("gauges", _, "sum"):
-            return form.SumForm
-        case ("gauges", _, "count_distinct"):
-            return form.DistinctForm
-        case ("gauges", _, "discover"):
-            return form.DiscoverForm
+        case ("gauges", _, "count" | "sum" | "count_distinct" | "discover" as part):
+            return _OF_GAUGES[part]
         case ("gauges", _, "by", _):
             return form.FileForm
         case ("gauges", _, "views" | "anticipate", _):

@@ -10,7 +10,6 @@ from recovery import stand
 
 from tidegauge.engine import store as storing
 from tidegauge.engine.found import FoundBlock, FoundReading, Shown, block_of, block_of_table
-from tidegauge.engine.releases import published_views
 from tidegauge.engine.store import Store
 from tidegauge.errors import InvalidInput, StoreBehind
 from tidegauge.mechanisms.discovery import Discover
@@ -175,7 +174,7 @@ def test_views_of_cells_that_come_later_are_those_of_all_at_once():
     """Decoded as they grow, and as if each had been there from the first step on."""
     plan = stand.found_plan_of()
     planned = plan.gauges[0]
-    views = published_views(plan.clock, planned)
+    views = [decay for _, decay in planned.views]
     rng = np.random.default_rng(3)
     names = sorted(["n", "a", "z", "m"], key=str.encode)
     measured = rng.integers(-(1 << 20), 1 << 20, (12, 4))

@@ -6,6 +6,8 @@ order, output, exit codes.
 """
 
 import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -239,6 +241,46 @@ def test_every_opening_has_a_key_of_its_own_and_old_steps_keep_theirs(tmp_path):
         keys = store.noise_keys()
         assert [0, 12, 24] == [first for first, _ in keys]
         assert 3 == len({key for _, key in keys})
+
+
+@pytest.mark.parametrize("lost", ["number < -15", "number = -3"])
+def test_a_store_that_lost_items_or_keys_is_refused(lost, tmp_path):
+    """Another item would get the number, and the noise, of a lost one."""
+    folder = write_visits(tmp_path, rows_of_visits(), UNKNOWN)
+    config, store = str(folder / "visits.yaml"), folder / "visits.tidegauge"
+    words = ["run", config, "--until", "2025-01-08T00:00:00Z"]
+    assert CliRunner().invoke(program, words).exit_code == 0
+    with closing(sqlite3.connect(store)) as connection, connection:
+        gone = connection.execute(f"DELETE FROM state WHERE {lost.replace('number', 'gauge')}")
+        assert gone.rowcount
+    ended = CliRunner().invoke(program, ["run", config])
+    assert ended.exit_code == 5
+    assert "damaged" in ended.stderr
+
+
+def test_a_view_asked_later_is_published_from_the_step_on_at_which_a_cell_was_named(tmp_path):
+    folder = write_visits(tmp_path, [*rows_of_visits(), *HIDDEN], UNKNOWN)
+    config = folder / "visits.yaml"
+    words = ["run", str(config), "--until", "2025-01-10T00:00:00Z"]
+    assert CliRunner().invoke(program, words).exit_code == 0
+    before = {path: path.read_bytes() for path in folder.rglob("public/*/*/**/*.parquet")}
+    config.write_text(config.read_text().replace("1d]", "1d, 12h]"))
+    assert CliRunner().invoke(program, ["run", str(config)]).exit_code == 0
+    assert before
+    assert all(path.read_bytes() == data for path, data in before.items())
+    tables = [pl.read_parquet(folder / f"public/releases/visits/{view}/*.parquet")
+              for view in ("running", "window_12h")]  # fmt: skip
+    assert tables[0].select("step", "shop").equals(tables[1].select("step", "shop"))
+    assert len(tables[0])
+
+
+def test_names_without_a_delta_end_as_a_config_that_is_wrong(tmp_path):
+    pure = UNKNOWN.replace(", delta: 1.0e-6", "")
+    folder = write_visits(tmp_path, ROWS, pure)
+    for command in ("validate", "plan", "run"):
+        ended = CliRunner().invoke(program, [command, str(folder / "visits.yaml")])
+        assert ended.exit_code == 78
+        assert "that chance is a delta" in ended.stderr
 
 
 def test_a_window_that_discovers_says_for_whom_it_holds(tmp_path):

@@ -261,9 +261,10 @@ def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> No
     """When a name is shown, and how delta is spent."""
     terminal.data(f"{gauge}: {found['named']}.")
     streams = "" if found["adaptive"] else ", for streams fixed in advance"
+    names, noise = (f"{found[of]:g}".replace("e-0", "e-") for of in ("delta", "noise_delta"))
     terminal.data(
-        f"{gauge}: of delta {found['delta']:g} is spent on names{streams}, and "
-        f"{found['noise_delta']:g} on the noise of all gauges."
+        f"{gauge}: of delta {names} is spent on names{streams}, and {noise} on the noise of all "
+        "gauges."
     )
 
 

@@ -73,6 +73,10 @@ class Measuring:
             )
             for gauge in finding
         }
+        for name, finder in self._finders.items():
+            table = store.items(name)
+            if finder.items != (0 if table is None else table.height):
+                raise damaged(store.path)  # another item would get the noise of a lost one
         self._meters = {
             gauge.name: Meter(gauge.mechanism, state=_own_state(states, gauge.name), step=step)
             for gauge in plan.gauges
@@ -120,22 +124,10 @@ def seen_values(states: Mapping[str, Mapping[str, State]]) -> dict[str, State]:
 
 
 def known_items(plan: Plan, store: Store) -> dict[str, pl.DataFrame]:
-    """Return what the gauges of a plan have discovered, shown or not: private.
-
-    Raises:
-        StoreBehind: Some of it is missing: the store is damaged.
-    """
-    states = store.states()
-    found = {}
-    for gauge in plan.gauges:
-        if gauge.discover is None:
-            continue
-        items = store.items(gauge.name)
-        if items is not None:
-            found[gauge.name] = items
-        elif store.step and gauge.name not in states:
-            raise damaged(store.path)
-    return found
+    """Return what the gauges of a plan have discovered, shown or not: private."""
+    names = [gauge.name for gauge in plan.gauges if gauge.discover is not None]
+    tables = {name: store.items(name) for name in names}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def _keys(store: Store) -> list[tuple[int, bytes]]:

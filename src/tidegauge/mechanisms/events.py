@@ -17,7 +17,7 @@ __all__ = ["Events", "checked_events"]
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Triples of a step, an item and an exact total in grains, in order of items, then steps.
+    """Triples of a step, an item and an exact total in grains.
 
     A total of 0 is not nothing: an event of the item occurred. Private.
     """
@@ -28,12 +28,15 @@ class Events:
 
     @staticmethod
     def sorted(steps: Int64, items: Int64, amounts: Int64) -> Events:
-        """Put triples of any order into order."""
+        """Put triples of any order into order of items, then steps."""
         order = np.lexsort((steps, items))
         return Events(steps[order], items[order], amounts[order])
 
     def of(self, numbers: Int64) -> Events:
-        """Return the events of some items, by their places in ``numbers``, in order of steps."""
+        """Return the events of some items, by their places in ``numbers``, in order of steps.
+
+        These are in order of items; ``numbers`` increases.
+        """
         if not len(numbers):
             return Events(*[np.zeros(0, np.int64)] * 3)
         low, high = np.searchsorted(self.items, (numbers[0], numbers[-1] + 1))
@@ -58,13 +61,21 @@ class Events:
         exact[where], seen[where] = self.amounts[low:high], 1
         return exact, seen
 
-    def joined(self, later: Events, kept: NDArray[np.bool_], first: int) -> Events:
-        """Return these and later events, whose steps count from ``first``, of the items kept."""
-        mine, others = kept[self.items], kept[later.items]
-        return Events.sorted(
-            np.concatenate([self.steps[mine], later.steps[others] + first]),
-            np.concatenate([self.items[mine], later.items[others]]),
-            np.concatenate([self.amounts[mine], later.amounts[others]]),
+    def only(self, wanted: NDArray[np.bool_]) -> Events:
+        """Return the events of items that are wanted, in their order."""
+        mine = wanted[self.items]
+        return Events(self.steps[mine], self.items[mine], self.amounts[mine])
+
+    def followed_by(self, block: Events, first: int) -> Events:
+        """Return these and those of a block that begins at ``first``, by steps, then items.
+
+        The order does not depend on where a stream is cut.
+        """
+        order = np.lexsort((block.items, block.steps))
+        return Events(
+            np.concatenate([self.steps, block.steps[order] + first]),
+            np.concatenate([self.items, block.items[order]]),
+            np.concatenate([self.amounts, block.amounts[order]]),
         )
 
 

@@ -186,8 +186,9 @@ class Finder:
         numbers = np.flatnonzero(self._visible_from != _HIDDEN)
         new = hidden[numbers]
         past = self._past(numbers[new])
-        still_hidden = self._visible_from == _HIDDEN
-        self._history = self._history.joined(events, still_hidden, self._step)
+        still = self._visible_from == _HIDDEN
+        history = self._history.only(still) if new.any() else self._history
+        self._history = history.followed_by(events.only(still), self._step)
         self._step = end
         self._busy.release()
         measured = np.concatenate([np.empty((steps, 0), np.int64), *shown], axis=1)
@@ -262,9 +263,13 @@ class Finder:
         past = np.empty((self._step, len(new)), np.int64)
         if not past.size:
             return past
+        wanted = np.zeros(self.items, bool)
+        wanted[new] = True
+        mine = self._history.only(wanted)
+        history = Events.sorted(mine.steps, mine.items, mine.amounts)
         for key in np.unique(new // _MOST):
             places = np.flatnonzero(new // _MOST == key)
-            numbers, events = new[places], self._history.of(new[places])
+            numbers, events = new[places], history.of(new[places])
             encoder, _ = self._states(len(numbers))
             for low, high in _chunks(self._step, len(numbers)):
                 exact, _ = events.dense(low, high, len(numbers))

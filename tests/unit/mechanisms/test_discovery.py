@@ -40,8 +40,10 @@ def plan():
 
 def test_a_plan_comes_back_as_it_was_stored(plan):
     again = GaugePlan.restore(plan.stored())
-    assert again == plan and again.fingerprint == plan.fingerprint
-    assert plan.discovery.adaptive and "total" == plan.discovery.view
+    assert again == plan
+    assert again.fingerprint == plan.fingerprint
+    assert plan.discovery.adaptive
+    assert "total" == plan.discovery.view
     assert isinstance(plan.strategy, Blt)
 
 
@@ -89,7 +91,8 @@ def test_noise_of_another_discovery_shares_no_word(plan):
 
 def test_the_default_view_has_the_lowest_threshold_at_the_last_step():
     found = design(asked())
-    assert "each" == found.discovery.view and not found.discovery.adaptive
+    assert "each" == found.discovery.view
+    assert not found.discovery.adaptive
     each = {view: design(asked(decay)).discovery.threshold for view, decay in MIXED.items()}
     assert found.discovery.threshold <= min(each.values()) * Fraction(101, 100)
     endless = design(asked(views=[tg.Running(), tg.Window(24)], end=None))
@@ -118,7 +121,8 @@ def test_only_what_is_proved_is_tried():
 
 def test_behind_a_comb_items_are_discovered_in_windows():
     found = design(asked(views=[tg.Window(24)], end=None))
-    assert isinstance(found.strategy, Comb) and "window_24" == found.discovery.view
+    assert isinstance(found.strategy, Comb)
+    assert "window_24" == found.discovery.view
     assert found == GaugePlan.restore(found.stored())
 
 
@@ -130,10 +134,12 @@ def test_delta_is_split_over_the_gauges_that_discover():
     ]
     one, two, known = (found.plan for found in compare(requests))
     assert one.discovery.delta == two.discovery.delta == Fraction(1, 4 * 10**6)
-    assert known.discovery is None and isinstance(known.cost, GaussianCost)
+    assert known.discovery is None
+    assert isinstance(known.cost, GaussianCost)
     ledger = Ledger(one.guarantee, names=one.discovery.delta + two.discovery.delta)
     ledger.charge({"one": one.cost, "two": two.cost, "known": known.cost})
-    assert 0 <= ledger.left < Fraction(1, 10**9) and ledger.total() == tg.ApproxDP(1, 1e-6)
+    assert 0 <= ledger.left < Fraction(1, 10**9)
+    assert ledger.total() == tg.ApproxDP(1, 1e-6)
 
 
 def test_a_stranger_recomputes_epsilon_at_delta_less_names(plan):
@@ -153,7 +159,8 @@ def test_the_share_of_delta_moves_noise_and_threshold_apart():
         found = design(asked(discover_of(tg.Running(), share)))
         noise.append(found.law.scale / 2**found.strategy.lattice_bits)
         threshold.append(found.discovery.threshold / noise[-1])
-    assert sorted(noise) == noise and sorted(threshold, reverse=True) == threshold
+    assert sorted(noise) == noise
+    assert sorted(threshold, reverse=True) == threshold
 
 
 @pytest.mark.parametrize("guarantee", [tg.PureDP(1), tg.ZCDP(1), tg.GaussianDP(1)])
@@ -211,7 +218,8 @@ def test_nothing_rests_on_a_made_up_number_of_cells():
             for name in names:
                 assert getattr(unknown, name) == getattr(many, name)
     one, more = (design(asked(discover_of(tg.Running(), expected_items=n))) for n in (1, 1 << 20))
-    assert one.law == more.law and one.discovery.threshold == more.discovery.threshold
+    assert one.law == more.law
+    assert one.discovery.threshold == more.discovery.threshold
 
 
 def test_arrays_of_all_cells_are_refused_where_nobody_knows_them(plan):

@@ -1,6 +1,7 @@
 """The finder: what it tells does not depend on cuts, openings or numbers, and nothing is hidden."""
 
 import copy
+import itertools
 import os
 import pickle
 import threading
@@ -56,7 +57,7 @@ def told(plan, cuts, events, *, keys=((0, KEYS[0]),), resume=False, gauge="visit
     """Run a stream in blocks; return v of each visible item, its first step, and the finder."""
     when, numbers, amounts = events
     measured, starts, finder = {}, {}, Finder(plan, keys[:1], gauge=gauge)
-    for first, end in zip(cuts, cuts[1:], strict=False):
+    for first, end in itertools.pairwise(cuts):
         if resume or any(first == start for start, _ in keys[1:]):
             state = {name: array.copy() for name, array in finder.state.items()}
             now = [pair for pair in keys if pair[0] <= first]
@@ -159,9 +160,8 @@ def test_a_key_gives_other_noise_to_other_gauges_plans_scales_and_lattices():
         told(plan, [0, STEPS], events, keys=((0, KEYS[1]),)),
     ):
         both = ours.keys() & other[0].keys()
-        assert both and all(
-            a != b for item in both for a, b in zip(ours[item], other[0][item], strict=True)
-        )
+        assert both
+        assert all(a != b for item in both for a, b in zip(ours[item], other[0][item], strict=True))
 
 
 class Renumbered:
@@ -221,7 +221,8 @@ def test_hidden_items_leave_nothing():
     for field in fields(found):
         one, two = getattr(found, field.name), getattr(again, field.name)
         assert np.array_equal(one, two), field.name
-    assert repr(found) == repr(again) and repr(finder) == repr(other) == f"Finder(step={STEPS})"
+    assert repr(found) == repr(again)
+    assert repr(finder) == repr(other) == f"Finder(step={STEPS})"
 
 
 def test_history_is_kept_of_hidden_items_only():
@@ -238,7 +239,8 @@ def test_an_event_without_an_amount_supports_its_item():
     low = replace(plan, discovery=replace(plan.discovery, threshold=-(10**9)))
     finder = Finder(low, [(0, KEYS[0])], gauge="visits")
     found = finder.measure(3, *(np.array(a) for a in ([0, 2], [0, 1], [0, 0])))
-    assert [0, 2] == found.visible_from.tolist() and [0, 1] == found.numbers.tolist()
+    assert [0, 2] == found.visible_from.tolist()
+    assert [0, 1] == found.numbers.tolist()
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -300,7 +302,8 @@ def test_bad_input_is_refused_and_changes_nothing(name):
 def test_amounts_are_clamped_as_declared():
     finder = Finder(planned(max_per_step=5), [(0, KEYS[0])], gauge="visits")
     found = finder.measure(1, np.array([0, 0]), np.array([0, 1]), np.array([6, 5]))
-    assert 1 == found.clamped and 5 == finder.state["history.amounts"].max()
+    assert 1 == found.clamped
+    assert 5 == finder.state["history.amounts"].max()
     signed = Finder(planned(max_change=(-3, 2), max_per_step=5), [(0, KEYS[0])], gauge="visits")
     assert 1 == signed.measure(1, np.array([0]), np.array([0]), np.array([-9])).clamped
 
@@ -317,8 +320,8 @@ def test_a_finder_stops_at_the_end():
 
 @pytest.mark.parametrize(
     "keys",
-    [[], [(1, KEYS[0])], [(0, KEYS[0]), (0, KEYS[1])], [(0, KEYS[0]), (5, KEYS[1])], [(0, b"short")],
-     [(0, "text" * 8)]],
+    [[], [(1, KEYS[0])], [(0, KEYS[0]), (0, KEYS[1])], [(0, KEYS[0]), (5, KEYS[1])],
+     [(0, b"short")], [(0, "text" * 8)]],
 )  # fmt: skip
 def test_keys_that_leave_a_step_without_noise_are_refused(keys):
     with pytest.raises(InvalidParameter) as refused:

@@ -1,4 +1,4 @@
-"""The threshold for names: what it pays for, to the last digit, and against a tree of the papers."""
+"""The threshold for names: what it pays for, to the last digit, and against a paper's tree."""
 
 import math
 from dataclasses import replace
@@ -23,6 +23,7 @@ from tidegauge.strategies.named import NAMED, ByName
 
 ADD, REPLACE = NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE
 ONE = Neighbors(Event(), ADD, 0, 1, 1, None)
+WINDOW = tg.Window(10)
 WIDE = RoundedGaussian(Fraction(1 << 30))  # one grain, on the lattice of 2^-30
 
 
@@ -32,7 +33,7 @@ def plan(views, discover=None, **changes):
 
 
 def known(views, **changes):
-    """A plan of the same noise whose cells are known: of its strategy any threshold can be asked."""
+    """A plan whose cells are known: of its strategy any threshold can be asked."""
     asked = {"unit": "event", "guarantee": tg.GaussianDP(0.2), "end": 300, "cells": 4}
     return design(request_of(views=views, **(asked | changes)))
 
@@ -67,11 +68,11 @@ def test_one_step_is_the_plain_quantile():
 
 
 def test_what_one_unit_adds_and_how_often_it_can_try_is_charged():
-    def q(neighbors, decay=tg.Window(10), end=None):
+    def q(neighbors, decay=WINDOW, end=None):
         """The threshold, and how many pairs of a cell and a step it pays for."""
         least = least_threshold(decay, Identity(30), WIDE, neighbors, end, Fraction(1, 10**6))
         largest = module._largest_value(decay, neighbors)
-        sigma = math.sqrt(10)
+        sigma = math.sqrt(WINDOW.steps)
         tail = math.erfc((float(least) - largest) / sigma / math.sqrt(2)) / 2
         return largest, round(1e-6 / tail)
 

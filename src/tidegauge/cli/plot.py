@@ -95,7 +95,7 @@ def plot(
     stride = _stride(opened, clock)
     steps = np.arange(stride, len(opened[0].grains) + 1, stride)
     what = {view.name: _what(folder, name, view) for view in opened}
-    drawn = _drawn(terminal, opened)
+    drawn = _largest(terminal, opened)
     panels = [
         panel
         for colour, view in enumerate(opened)
@@ -130,7 +130,7 @@ def plot(
     terminal.say(f"Picture: {output}")
 
 
-def _drawn(terminal: Terminal, opened: Sequence[PublishedView]) -> set[int] | None:
+def _largest(terminal: Terminal, opened: Sequence[PublishedView]) -> set[int] | None:
     """Return which discovered cells are drawn: those of the largest last values; None: all."""
     first, most = opened[0], max(1, _MOST_FOUND // len(opened))
     if first.view.shown is None:
@@ -178,7 +178,7 @@ def _joined(opened: PublishedView, stride: int) -> bool:
 def _panels(
     opened: PublishedView, steps: Int64, colour: int, label: str, joined: bool
 ) -> list[Panel]:
-    """One panel a cell; a window that is not yet full leaves a gap."""
+    """One panel a cell that is drawn; a window that is not yet full leaves a gap."""
     import numpy as np
 
     from tidegauge.plots import OKABE_ITO, Panel
@@ -187,12 +187,21 @@ def _panels(
     value[~opened.view.complete(steps)] = np.nan
     half = opened.view.half_width(steps)
     panels = []
-    for number, cell in enumerate(opened.cells):
+    for number in _drawn(opened):
+        cell = opened.cells[number]
         name = ", ".join([*cell, label] if label else cell) or opened.name
         one = value[:, number]
         number_of_colour = colour % len(OKABE_ITO)
         panels.append(Panel(name, one, one - half, one + half, number_of_colour, joined))
     return panels
+
+
+def _drawn(opened: PublishedView) -> Sequence[int]:
+    """The cells that are drawn: all, or of ranked cells those that the last step shows."""
+    if opened.view.top is None or not len(opened.steps):
+        return range(len(opened.cells))
+    names = [name for name, _ in opened.view.gauge.by]
+    return [opened.cells.index(cell) for cell in opened.last().select(names).iter_rows()]
 
 
 def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:

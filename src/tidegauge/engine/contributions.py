@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ __all__ = ["Contributor", "check_types"]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
+_WIDEST = 1 << 40  # grains of one row: no bound of a gauge lies beyond
+
 
 class Contributor:
     """Turns rows into (step, cell, grains) of one gauge.
@@ -33,6 +36,7 @@ class Contributor:
         gauge: What is counted.
         key: The store's secret, under which counted values are hashed; None: there are none.
         known: The items that were discovered before, in the order of their numbers, if any.
+        sets: Whether an event is a set of rows: their amounts are clamped when they are added up.
 
     Attributes:
         cells: How many cells the gauge has, or may come to have.
@@ -41,9 +45,15 @@ class Contributor:
     """
 
     def __init__(
-        self, gauge: PlannedGauge, key: bytes | None = None, known: pl.DataFrame | None = None
+        self,
+        gauge: PlannedGauge,
+        key: bytes | None = None,
+        known: pl.DataFrame | None = None,
+        *,
+        sets: bool = False,
     ) -> None:
         self.name = gauge.name
+        self._bounds = (-_WIDEST, _WIDEST) if sets else (gauge.low, gauge.high)
         self.cells, self.items = len(gauge.cells), None
         if gauge.discover is not None:
             self.cells = UNKNOWN_CELLS
@@ -61,6 +71,19 @@ class Contributor:
         import polars as pl
 
         self._by = [(column, pl.Enum(values)) for column, values in gauge.by]
+
+    @property
+    def ranks(self) -> Int64:
+        """The rank of each cell by the bytes of its values, column by column; shape (cells,).
+
+        Of discovered cells, those so far: more may come, and two never change places.
+        """
+        return self._ranks if self.items is None else self.items.ranks()
+
+    @cached_property
+    def _ranks(self) -> Int64:
+        texts = [tuple(value.encode() for value in cell) for cell in self._gauge.cells]
+        return np.argsort(sorted(range(self.cells), key=texts.__getitem__))
 
     def contributions(self, frame: pl.DataFrame, steps: Int64) -> tuple[Int64, Int64 | None]:
         """Return each row's place among steps x cells and its grains.
@@ -88,7 +111,7 @@ class Contributor:
 
             gauge = self._gauge
             assert gauge.column is not None
-            amounts, numbers = grains(frame[gauge.column], gauge.round_to, gauge.low, gauge.high)
+            amounts, numbers = grains(frame[gauge.column], gauge.round_to, *self._bounds)
             self.counters[f"{self.name}: no_number"] += int(len(numbers) - numbers.sum())
             keys = np.where(numbers, keys, -1)
         if self._values is not None:
@@ -169,6 +192,8 @@ def check_types(plan: Plan, parts: Sequence[tuple[str, dict[str, pl.DataType]]])
             _check_gauge(part, gauge, types)
         if plan.unit is not None:
             _check_plain(part, plan.unit.column, types[plan.unit.column])
+        if plan.event is not None:
+            _check_plain(part, plan.event, types[plan.event])
 
 
 def _check_gauge(part: str, gauge: PlannedGauge, types: dict[str, pl.DataType]) -> None:

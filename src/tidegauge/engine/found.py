@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.engine.items import ordered
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.errors import InvalidInput, StoreBehind
 from tidegauge.mechanisms.growing import GrowingReading
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tidegauge.mechanisms.finder import Found
     from tidegauge.planning.plan import PlannedGauge
 
-__all__ = ["FoundBlock", "FoundReading", "Shown", "block_of", "block_of_table", "ordered"]
+__all__ = ["FoundBlock", "FoundReading", "Shown", "block_of", "block_of_table"]
 
 Bool = NDArray[np.bool_]
 
@@ -210,15 +211,6 @@ def block_of_table(gauge: PlannedGauge, first: int, steps: int, table: pl.DataFr
     texts = {str(i): table[name] for i, (name, _) in enumerate(gauge.by)}
     shown = Shown(pl.DataFrame(texts), table["visible_from"].to_numpy() - 1)
     return FoundBlock(first, steps, shown, new, measured, past)
-
-
-def ordered(names: pl.DataFrame) -> Int64:
-    """Return the order of names by their bytes, column by column."""
-    import polars as pl
-
-    if not names.height:
-        return np.empty(0, np.int64)
-    return names.select(pl.arg_sort_by(names.columns)).to_series().to_numpy().astype(np.int64)
 
 
 @final

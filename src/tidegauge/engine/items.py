@@ -27,7 +27,7 @@ from tidegauge.planning.parts import UNKNOWN_CELLS
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LONGEST", "Items", "places"]
+__all__ = ["LONGEST", "Items", "ordered", "places"]
 
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -101,6 +101,12 @@ class Items:
         words = self._table.select(self._keys).hash_rows(seed=0).to_numpy().view(np.int64)
         return np.where(numbers >= 0, np.append(words, 0)[numbers], 0)
 
+    def ranks(self) -> Int64:
+        """Return the rank of each item so far by the bytes of its values, column by column."""
+        ranks = np.empty(self._table.height, np.int64)
+        ranks[ordered(self._table.select(self._keys))] = np.arange(self._table.height)
+        return ranks
+
     def _known(self, column: pl.Series, values: tuple[str, ...]) -> tuple[pl.Series, Bool]:
         """The text of a column of known values, the rest under its own name."""
         import polars as pl
@@ -141,6 +147,15 @@ class Items:
         if self._table.height > UNKNOWN_CELLS:
             raise MemoryError("more items than numbers for them")
         return known.cast(pl.Int64).to_numpy()
+
+
+def ordered(names: pl.DataFrame) -> Int64:
+    """Return the order of names by their bytes, column by column."""
+    import polars as pl
+
+    if not names.height:
+        return np.empty(0, np.int64)
+    return names.select(pl.arg_sort_by(names.columns)).to_series().to_numpy().astype(np.int64)
 
 
 def places(column: pl.Series, values: pl.Enum) -> Int64:

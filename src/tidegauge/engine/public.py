@@ -22,6 +22,8 @@ from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.durations import steps_in
+from tidegauge.planning.fields import RANKED
+from tidegauge.planning.parts import MOST_CELLS
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import promise
 from tidegauge.planning.words import ratio_to_bound
@@ -164,7 +166,8 @@ class PublicFolder:
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
         values, shown = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
-        published = Published(self.plan.clock, planned, name, decay, every, shown=shown)
+        top = planned.top
+        published = Published(self.plan.clock, planned, name, decay, every, top=top, shown=shown)
         return PublishedView(published, values)
 
     def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
@@ -340,6 +343,29 @@ class PublishedView:
         """Return the same view under another name."""
         return replace(self, view=replace(self.view, name=name))
 
+    def largest(self, top: int | None) -> PublishedView:
+        """Return the same view with its largest cells at each step, ranked; None: with all cells.
+
+        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`.
+
+        Raises:
+            InvalidParameter: It is no number of cells, or the gauge has none.
+        """
+        if top is not None and self.view.shown is not None:
+            raise InvalidParameter(
+                f"Expected known cells to rank, got those of {self.view.gauge.name!r}, which are "
+                "discovered. Intervals that hold for all cells at once need their number, and that "
+                "is hidden. Sort the values of an export."
+            )
+        if top is not None:
+            top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
+            if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):
+                raise InvalidParameter(
+                    f"Expected cells that can be ranked, got those of {self.view.gauge.name}. "
+                    "There are none, or a column is named rank or close. Leave it out."
+                )
+        return replace(self, view=replace(self.view, top=top))
+
     def total(self) -> PublishedView:
         """Return the sum of all cells as a view of the one cell ``*``, with its own noise_std.
 
@@ -362,6 +388,11 @@ class PublishedView:
         both = [self.view.table(0, self.grains), self.total().table()]
         texts = [table.with_columns(cs.enum().cast(pl.String)) for table in both]
         return pl.concat(texts).sort("step", maintain_order=True)
+
+    def last(self) -> pl.DataFrame:
+        """Return the releases of the last published step, as :meth:`table` does."""
+        last = int(self.steps[-1])
+        return self.view.table(last - 1, self.grains[last - 1 : last])
 
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.

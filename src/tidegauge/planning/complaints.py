@@ -13,7 +13,6 @@ __all__ = ["note", "value_at"]
 
 _LATER = {
     "mean": "A mean",
-    "top_k": "A top-k",
     "strategy": "A strategy by name",
     "late": "A rule for late events",
     "grace": "A grace for late events",
@@ -25,6 +24,7 @@ _NEEDED = {
     "unit": "It says who is protected, and there is no default. Write unit: event, or "
     "unit: {id: customer, max_contributions: 20, per: lifetime}.",
     "gauges": "Write gauges: {visits: count}.",
+    "k": "It is how many cells are published at each step. Write k: 10.",
     "bounds": "Without them one row could move a sum without end. Write bounds: [0, 100].",
     "per": "A bound for the lifetime of the store promises more than one for each day. Write "
     "per: lifetime, or a duration.",
@@ -36,6 +36,7 @@ _OF_GAUGES = {
     "count": form.CountForm,
     "sum": form.SumForm,
     "count_distinct": form.DistinctForm,
+    "top_k": form.TopForm,
     "discover": form.DiscoverForm,
 }
 
@@ -95,8 +96,8 @@ def value_at(root: Any, path: Path_) -> Any:
 def _unknown(parent: Path_, name: str) -> str:
     if name in _LATER and (len(parent) == 2 or not parent):
         return (
-            f"Expected count, sum or count_distinct, got {name}. {_LATER[name]} is not available "
-            "in this version. Remove it."
+            f"Expected count, sum, count_distinct or top_k, got {name}. {_LATER[name]} is not "
+            "available in this version. Remove it."
         )
     known = list(_model(parent).model_fields)
     return f"Expected a known field, got {shown(name)}. {did_you_mean(name, known)}"
@@ -105,7 +106,7 @@ def _unknown(parent: Path_, name: str) -> str:
 def _model(path: Path_) -> Any:
     """The model of the mapping at a path."""
     match path:
-        case ("gauges", _, "count" | "sum" | "count_distinct" | "discover" as part):
+        case ("gauges", _, "count" | "sum" | "count_distinct" | "top_k" | "discover" as part):
             return _OF_GAUGES[part]
         case ("gauges", _, "by", _):
             return form.FileForm

@@ -19,6 +19,7 @@ from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Running, 
 __all__ = [
     "DISCOVER",
     "MEASURED",
+    "RANKED",
     "RESERVED",
     "amount",
     "cell_value",
@@ -36,6 +37,8 @@ __all__ = [
 
 DISCOVER = "discover"
 """Stands in place of the values of a ``by`` column that are not known in advance."""
+RANKED = frozenset(["rank", "close"])
+"""Columns that releases of ranked cells have beside the others."""
 
 RESERVED = frozenset(
     [

@@ -38,6 +38,7 @@ def plan_of(config: Config) -> Plan:
         about=config.about,
         versions=_versions(),
         multiline=config.multiline,
+        event=config.event,
     )
     plan.verify()
     return plan
@@ -65,7 +66,9 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         cells=None,
         scalar=False,
         guarantee=config.guarantee,
-        neighbors=neighbors_of(unit, config.relation, gauge.low, gauge.high, cells, distinct),
+        neighbors=neighbors_of(
+            unit, config.relation, gauge.low, gauge.high, cells, distinct, gauge.max_items
+        ),
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,
         end=config.clock.end,
@@ -104,6 +107,8 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         mechanism=mechanism,
         totals=gauge.totals,
         discover=gauge.discover,
+        max_items=gauge.max_items,
+        top=gauge.top,
     )
 
 

@@ -141,9 +141,9 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
 
     def noise(summed: int) -> dict[str, Any]:
         std = gauge.mechanism.noise_std(decay, steps, summed) * grain
-        half = gauge.mechanism.half_width(decay, steps, summed) * grain
+        half = gauge.shown.half_width(decay, steps, summed) * grain
         most = _worst_std(gauge.mechanism, decay, every) * math.sqrt(summed) * grain
-        width, step = worst_half_width(gauge.mechanism, decay, every, summed)
+        width, step = worst_half_width(gauge.shown, decay, every, summed)
         worst = {"step": step, "noise_std": most, "half_width": width * grain}
         return {"noise_std": std.tolist(), "half_width": half.tolist(), "worst": worst}
 

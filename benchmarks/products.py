@@ -84,7 +84,7 @@ def main():
             f"{len(events):,} events of {events['product'].n_unique():,} products: "
             f"{seconds:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of all cores, peak of memory "
             f"{used.ru_maxrss / 2**20:.2f} GB; {named:,} products named, {rows:,} releases, "
-            f"{size / 2**20:.0f} MB (promised: under 180 s and 2 GB)"
+            f"{size / 2**20:.1f} MB (promised: under 180 s and 2 GB)"
         )
 
 

@@ -70,7 +70,8 @@ def plot(
     """Draw releases with their bands: a panel for each view and cell.
 
     The guarantee is written below. A picture holds at most 500 readings of a panel; how far they
-    are apart is written at its foot. Needs the extra "plots".
+    are apart is written at its foot. Of cells that are discovered those with the largest last
+    values are drawn, 24 panels at most. Needs the extra "plots".
     """
     import numpy as np
 

@@ -235,7 +235,7 @@ def stored_words(key: bytes, *context: Context) -> Words:
             "Expected the key of an incarnation, 32 bytes, got something else. Noise of it could "
             "be guessed. Use one that fresh_key returned."
         )
-    return AesWords(derive(key, "stored", *context))
+    return AesWords(derive(key, *context))
 
 
 def secret(*context: Context) -> bytes:

@@ -182,6 +182,30 @@ def test_what_is_kept_of_an_id_does_not_depend_on_other_rows():
     assert 1 == len(kept)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abc"), st.sampled_from("uvw"))),
+    most=st.integers(1, 3),
+    cut=st.integers(0, 20),
+)
+def test_an_id_more_or_less_moves_no_more_than_its_events(rows, most, cut):
+    """T3: whole ids, whatever the others do and in whatever batches they come."""
+    bound = IdUnit("id", most, "lifetime")
+    schema = {"time": pl.String, "dest": pl.String, "id": pl.String}
+    frame = pl.DataFrame([(at(t), d, i) for t, d, i in rows], schema=schema, orient="row")
+    reading = plan(unknown(), unit=bound)
+
+    def read(frame):
+        found = totals(reading, Frames(frame[cut:], frame[:cut]), 0, 5, unit_key=KEY)
+        return counted(found.sparse["departures"])
+
+    whole, without = read(frame), read(frame.filter(pl.col("id") != "u"))
+    keys = set(whole) | set(without)
+    moved = {key: whole.get(key, 0) - without.get(key, 0) for key in keys}
+    assert all(change >= 0 for change in moved.values())
+    assert sum(moved.values()) == min(most, sum(i == "u" for *_, i in rows))
+
+
 def test_steps_that_share_no_word_with_items_are_refused():
     with pytest.raises(InvalidParameter, match="last"):
         totals(plan(unknown(), end=1 << 33), Frames(), 0, (1 << 31) + 1)

@@ -205,3 +205,20 @@ def test_no_name_of_a_strategy_serves_items():
         )  # fmt: skip
         with pytest.raises(UnsupportedCombination, match="not items to be discovered"):
             design(request)
+
+
+@pytest.mark.parametrize("end", [50, 400])
+def test_rows_of_b_are_what_the_roundings_are_weighed_by(end):
+    """Of a filter: running sums in [0, 1], 1/C at most 2 in all, windows at most 2 W."""
+    strategy = plan([tg.Running()], end=end).strategy
+    running, each, window = (
+        strategy.decoder_matrix(decay, end) for decay in (tg.Running(), tg.Step(), tg.Window(24))
+    )
+    assert running.min() > -1e-9
+    assert running.max() < 1 + 1e-9
+    assert np.abs(each).sum(axis=1).max() < 2
+    assert np.abs(window).sum(axis=1).max() <= 2 * 24
+    comb = known([tg.Window(24)], end=None).strategy
+    inverse = 2 / (1 - float(comb.beta)) / comb.beta.denominator
+    assert np.abs(comb.decoder_matrix(tg.Step(), end)).sum(axis=1).max() < inverse
+    assert np.abs(comb.decoder_matrix(tg.Window(24), end)).sum(axis=1).max() < 24 * inverse

@@ -3,6 +3,7 @@
 import json
 import re
 from fractions import Fraction
+from pathlib import Path
 from statistics import NormalDist
 
 import pytest
@@ -22,6 +23,7 @@ from tidegauge.privacy.k_events import k_event_table
 from tidegauge.strategies.blt import Comb
 from tidegauge.strategies.decay import Running, Window
 
+GOLDEN = Path(__file__).parent / "golden"
 CONFIG = """\
 sources: [flights.parquet]
 event_time: at
@@ -281,3 +283,12 @@ def test_a_stranger_recomputes_epsilon_at_what_is_left_of_delta(planned):
     accountant.compose(accounting.dp_event.GaussianDpEvent(event["noise_multiplier"]))
     delta = float(ledger["delta"]) - float(ledger["names"])
     assert accountant.get_epsilon(delta) == pytest.approx(float(ledger["epsilon"]), rel=1e-3)
+
+
+def test_the_statement_of_a_stored_plan_is_as_it_was_signed():
+    """Change the golden files only with a changelog entry."""
+    data = (GOLDEN / "discovered.plan.json").read_bytes()
+    plan = Plan.from_bytes(data)
+    assert data == plan.canonical()
+    assert plan.sha256 == (GOLDEN / "discovered.sha256").read_text().strip()
+    assert privacy_text(plan) == (GOLDEN / "discovered.PRIVACY.md").read_text()

@@ -32,6 +32,7 @@ import stand
 
 from tidegauge.engine import run as running
 from tidegauge.engine import schema
+from tidegauge.engine.documents import documents, spend_of
 from tidegauge.errors import StoreBehind
 from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.growing import GrowingReading
@@ -192,7 +193,11 @@ def outdated(place, backup):
 
 
 def warm_up():
-    """Load every compiled kernel; a child has them at once, and no thread is started."""
+    """Load every compiled kernel and make the documents; a child has both at once.
+
+    No thread is started.
+    """
+    documents(PLAN, [spend_of(PLAN, "s", 0, "2013-01-31")])
     for gauge in PLAN.gauges:
         plan = gauge.mechanism
         if plan.discovery is not None:

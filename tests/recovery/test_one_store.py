@@ -9,6 +9,7 @@ import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import polars as pl
 import pytest
 import stand
@@ -54,9 +55,12 @@ def check_one_store(place):
     for path in (place.store, place.root / "other.tidegauge"):
         with sqlite3.connect(path) as connection:
             (name,) = connection.execute("SELECT store FROM plan").fetchone()
-            blocks = connection.execute("SELECT first, v FROM block").fetchall()
+            blocks = connection.execute("SELECT first, size, v FROM block").fetchall()
         connection.close()
-        sums[name] = {first: hashlib.sha256(data).hexdigest() for first, data in blocks}
+        rows = {first: np.frombuffer(data, f"<i{size}") for first, size, data in blocks}
+        sums[name] = {
+            first: hashlib.sha256(row.astype("<i8")).hexdigest() for first, row in rows.items()
+        }
     for path in (place.public / "measurements" / "flights").iterdir():
         about = pl.read_parquet_metadata(path)
         assert sums[named].get(int(path.stem) - 1) == about["sha256"]

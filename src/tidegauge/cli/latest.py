@@ -105,9 +105,26 @@ def _latest(view: PublishedView) -> list[str]:
     """The last release of each cell, with its interval; nothing where none is published yet."""
     if not len(view.steps):
         return ["none yet"] * len(view.cells)
-    half = float(view.half_width[-1])
-    part = "" if bool(view.complete[-1]) else " (not full)"
-    return [f"{value:z,.0f} ± {half:,.0f}{part}" for value in view.value[-1].tolist()]
+    last = _last(view)
+    half, part = last["half_width"], "" if last["complete"] else " (not full)"
+    return [f"{value:z,.0f} ± {half:,.0f}{part}" for value in _values(view)]
+
+
+def _values(view: PublishedView) -> list[float]:
+    """The last release of each cell: all other steps of a long stream are not looked at."""
+    shown = view.view.of(view.grains[view.steps[-1:] - 1]) * view.view.grain
+    return [float(value) for value in shown[0]]
+
+
+def _last(view: PublishedView) -> dict[str, Any]:
+    """What all cells share at the last published step."""
+    step = view.steps[-1:]
+    return {
+        "step": int(step[0]),
+        "noise_std": float(view.view.noise_std(step)[0]),
+        "half_width": float(view.view.half_width(step)[0]),
+        "complete": bool(view.view.complete(step)[0]),
+    }
 
 
 def _document(
@@ -137,18 +154,17 @@ def _document(
             "gauge": gauge,
             "view": view.name,
             "cell": list(cell),
-            "step": int(view.steps[-1]),
-            "value": float(view.value[-1, number]),
-            "noise_std": float(view.noise_std[-1]),
-            "half_width": float(view.half_width[-1]),
-            "complete": bool(view.complete[-1]),
+            "step": last["step"],
+            "value": value,
+            **last,
         }
         for gauge, views in opened.items()
         for planned in views
         if planned.view.top is None
         for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
         if len(view.steps)
-        for number, cell in enumerate(view.cells)
+        for last in [_last(view)]
+        for cell, value in zip(view.cells, _values(view), strict=True)
     ]
     return {
         "sha256": folder.plan.sha256,

@@ -17,7 +17,7 @@ from tidegauge.engine.files import safe_name
 from tidegauge.engine.found import FoundBlock, Shown, block_of_table
 from tidegauge.engine.publisher import Measured, block_name
 from tidegauge.engine.releases import Published
-from tidegauge.engine.store import Block, measurement_sum
+from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
@@ -232,16 +232,16 @@ class PublicFolder:
         # each step has a row of its own, so the rows themselves say how many steps they are of
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)
-        steps = last - step
-        self._check_origin(path, about, gauge, step, steps, measurement_sum(measured))
-        numbers = strategy.coordinates(step, steps)
+        block = Block(step, last - step, np.ascontiguousarray(measured))
+        self._check_origin(path, about, gauge, step, block.steps, block.sum)
+        numbers = strategy.coordinates(step, block.steps)
         places = {
             "step": numbers // COORDINATES_PER_STEP + 1,
             "row": numbers % COORDINATES_PER_STEP,
         }
         if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
             raise self._changed(path)
-        return Block(step, steps, np.ascontiguousarray(measured))
+        return block
 
     def _found_block(self, path: Path, gauge: str, step: int) -> FoundBlock:
         """The same of a gauge that discovers its cells."""

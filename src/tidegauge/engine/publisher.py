@@ -42,6 +42,7 @@ __all__ = ["Publisher", "block_name"]
 _CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
 _CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
 _MAKERS = 2  # files that are made at a time: each takes some 15 MB
+_WAITING = 4  # files that may wait, made or not, while the next block is measured: some 3 MB each
 _VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
@@ -197,7 +198,7 @@ class Publisher:
         for path, make in self._files(first, steps, blocks):
             if path not in there:
                 self._waiting.append((path, self._makers.submit(make)))
-            if len(self._waiting) > _MAKERS:
+            if len(self._waiting) > _WAITING:
                 self._put_next()
 
     def settle(self) -> None:
@@ -225,11 +226,15 @@ class Publisher:
             block = blocks[gauge.name]
             decoded = self._decode(gauge.name, block)
             shown = block.shown if isinstance(block, FoundBlock) else None
+            places: dict[tuple[int, bool], list[pl.Series]] = {}
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
-                        now = replace(part, shown=shown)
-                        yield self._release_file(now, first, values, block.sum)
+                        now = part if shown is None else replace(part, shown=shown)
+                        alike = part.every, part.total
+                        if alike not in places:
+                            places[alike] = now.places(first, steps)
+                        yield self._release_file(now, first, values, places[alike], block.sum)
         for gauge in self._plan.gauges:
             yield self._measurement_file(gauge.name, blocks[gauge.name])
 
@@ -305,13 +310,27 @@ class Publisher:
         path = self.path / "releases" / safe_name(view.gauge.name) / safe_name(view.name)
         return path / TOTALS if view.total else path
 
-    def _release_file(self, view: Published, first: int, values: Float64, measurement: str) -> File:
+    def _release_file(
+        self,
+        view: Published,
+        first: int,
+        values: Float64,
+        places: Sequence[pl.Series],
+        measurement: str,
+    ) -> File:
         path = self._releases(view) / block_name(first)
         about = {**origin(self._place(path), measurement), "view": view.definition}
-        return path, partial(self._release, view, first, values, about)
+        return path, partial(self._release, view, first, values, places, about)
 
-    def _release(self, view: Published, first: int, values: Float64, about: dict[str, str]) -> Made:
-        table = view.table(first, values)
+    def _release(
+        self,
+        view: Published,
+        first: int,
+        values: Float64,
+        places: Sequence[pl.Series],
+        about: dict[str, str],
+    ) -> Made:
+        table = view.table(first, values, places)
         mechanism = view.gauge.mechanism
         about = self._about | about | {"level": str(mechanism.level), "band": mechanism.band}
         return _parquet(table, about), None if self._emit is None else table
@@ -332,13 +351,12 @@ class Publisher:
         """
         found = set()
         for name, block in blocks.items():
-            measurement = block.sum
             for place, every in self._places[name]:
                 if (first + steps) // every == first // every:
                     continue  # no step of the block is published there
                 file = f"{place}/{block_name(first)}"
                 with suppress(FileNotFoundError):
-                    if not has_origin(f"{self.path}/{file}", file, measurement):
+                    if not has_origin(f"{self.path}/{file}", file, block.sum):
                         raise _other_numbers(self.path / file)
                     found.add(self.path / file)
         return found
@@ -370,10 +388,8 @@ class Publisher:
             "steps": str(block.steps),
             "lattice_bits": str(strategy.lattice_bits),
         }
-        about |= origin(
-            self._place(self._measurements(gauge) / block_name(block.first)),
-            block.sum,
-        )
+        place = self._place(self._measurements(gauge) / block_name(block.first))
+        about |= origin(place, block.sum)
         return _parquet(table, about), None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Published:
     shown: Shown | None = None
     top: int | None = None
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Published, ...]:
         """What is published of the view: itself and, if the plan says so, the sum of all cells."""
         return (self, replace(self, total=True)) if self.gauge.totals else (self,)
@@ -116,61 +116,87 @@ class Published:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
         return values.sum(axis=1, keepdims=True) if self.total else values
 
-    def table(self, first: int, values: Float64) -> pl.DataFrame:
+    def places(self, first: int, steps: int) -> list[pl.Series]:
+        """Return the columns that say where and when, one row a published step and cell.
+
+        They are the same for every view of a gauge with the same ``every`` and ``total``.
+
+        Args:
+            first: The first step of a block, from 0.
+            steps: How many it has.
+        """
+        import polars as pl
+
+        numbers = self.steps(first, steps)
+        at, cell = self._rows(numbers)
+        return [*self._cells(cell), pl.Series("step", numbers[at]), *self._times(numbers[at])]
+
+    def table(
+        self, first: int, values: Float64, places: Sequence[pl.Series] | None = None
+    ) -> pl.DataFrame:
         """Return the releases of a block: one row a published step and shown cell, step by step.
 
         Args:
             first: The first step of the block, from 0.
             values: The decoded view, shape (steps, cells), in grains.
+            places: What :meth:`places` returns for these steps, if it is known already.
         """
         import polars as pl
 
         numbers = self.steps(first, len(values))
-        at, cell = self._places(numbers)
-        shown = self.of(values[numbers - 1 - first])[at, cell] * self.grain
-        half = self.half_width(numbers)[at]
-        rows = len(shown)
+        whole = self.of(values[-(first + 1) % self.every :: self.every]) * self.grain
+        half = self.half_width(numbers)[:, np.newaxis]
+        rows = partial(self._of_rows, numbers, whole.shape)
+        value = rows(whole)
+        count = len(value)
         columns = [
-            _constant("gauge", self.gauge.name, rows),
-            _constant("view", self.name, rows),
-            *self._cells(cell),
-            pl.Series("step", numbers[at]),
-            *self._times(numbers[at]),
-            pl.Series("value", shown),
-            pl.Series("noise_std", self.noise_std(numbers)[at]),
-            pl.Series("lower", shown - half),
-            pl.Series("upper", shown + half),
-            pl.Series("level", np.full(rows, self.gauge.mechanism.level)),
-            _constant("band", self.gauge.mechanism.band, rows, BANDS),  # it may change later
-            pl.Series("complete", self.complete(numbers)[at]),
-            pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
+            _constant("gauge", self.gauge.name, count),
+            _constant("view", self.name, count),
+            *(self.places(first, len(values)) if places is None else places),
+            pl.Series("value", value),
+            pl.Series("noise_std", rows(self.noise_std(numbers)[:, np.newaxis])),
+            pl.Series("lower", rows(whole - half)),
+            pl.Series("upper", rows(whole + half)),
+            pl.Series("level", [self.gauge.mechanism.level]).new_from_index(0, count),
+            _constant("band", self.gauge.mechanism.band, count, BANDS),  # it may change later
+            pl.Series("complete", rows(self.complete(numbers)[:, np.newaxis])),
+            pl.Series("reason", [None], dtype=pl.String).new_from_index(0, count),
         ]
         table = pl.DataFrame(columns)
         if self.top is None or self.total:
             return table
         return ranked(table, [name for name, _ in self.gauge.by], self.top)
 
-    def _places(self, numbers: Int64) -> tuple[Int64, Int64]:
+    def _rows(self, numbers: Int64) -> tuple[Int64, Int64]:
         """The place of each row's step among ``numbers``, and its cell; step by step."""
         if self.shown is not None:
-            at, cell = np.nonzero(numbers[:, None] > self.shown.visible_from)
+            at, cell = np.nonzero(numbers[:, np.newaxis] > self.shown.visible_from)
             return at.astype(np.int64), cell.astype(np.int64)
         cells = len(self.cells)
         return np.repeat(np.arange(len(numbers)), cells), np.tile(np.arange(cells), len(numbers))
 
-    def _cells(self, order: Int64) -> list[pl.Series]:
-        """One column for each of the ``by`` columns, under its own name."""
+    def _of_rows(self, numbers: Int64, shape: tuple[int, ...], array: Any) -> Any:
+        """What stands in each row, of an array of shape (steps, cells) or (steps, 1)."""
+        wide = np.broadcast_to(array, shape)
+        return wide.reshape(-1) if self.shown is None else wide[self._rows(numbers)]
+
+    @cached_property
+    def _names(self) -> list[pl.Series]:
+        """The cells' values in each of the ``by`` columns, which a live step asks for anew."""
         import polars as pl
 
         if self.shown is not None:
             names = zip(self.shown.names.iter_columns(), self.gauge.by, strict=True)
-            return [column.alias(name).gather(order) for column, (name, _) in names]
+            return [column.alias(name) for column, (name, _) in names]
         columns = []
         for position, (name, _) in enumerate(self.gauge.by):
             values = [cell[position] for cell in self.cells]
-            kind = pl.Enum(list(dict.fromkeys(values)))
-            columns.append(pl.Series(name, values, dtype=kind).gather(order))
+            columns.append(pl.Series(name, values, dtype=pl.Enum(list(dict.fromkeys(values)))))
         return columns
+
+    def _cells(self, order: Int64) -> list[pl.Series]:
+        """One column for each of the ``by`` columns, under its own name."""
+        return [names.gather(order) for names in self._names]
 
     def _times(self, numbers: Int64) -> list[pl.Series]:
         """Begin and end of each step in UTC, half open; null where a step is a record."""

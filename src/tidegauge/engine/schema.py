@@ -24,7 +24,7 @@ __all__ = [
     "transaction",
 ]
 
-FORMAT = 1
+FORMAT = 2
 MODE = 0o600  # the store is private, and SQLite gives its other two files the same rights
 _APPLICATION = 0x54494445  # "TIDE", in the header of the file
 _PAGE = 16_384
@@ -40,8 +40,8 @@ CREATE TABLE gauge (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE span (first INTEGER PRIMARY KEY, steps INTEGER NOT NULL CHECK (steps > 0));
 CREATE TABLE block (
     first INTEGER NOT NULL, gauge INTEGER NOT NULL,
-    steps INTEGER NOT NULL, cells INTEGER NOT NULL, v BLOB NOT NULL, digest BLOB NOT NULL,
-    PRIMARY KEY (first, gauge)
+    steps INTEGER NOT NULL, cells INTEGER NOT NULL, size INTEGER NOT NULL, v BLOB NOT NULL,
+    digest BLOB NOT NULL, PRIMARY KEY (first, gauge)
 );
 CREATE TABLE reading (
     first INTEGER NOT NULL, gauge INTEGER NOT NULL, data BLOB NOT NULL, digest BLOB NOT NULL,

@@ -17,11 +17,13 @@ import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.engine.found import FoundBlock
 from tidegauge.engine.lock import Owner, this_process
@@ -34,7 +36,7 @@ from tidegauge.strategies.strategy import Int64, State
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Block", "Spend", "Store", "measurement_sum"]
+__all__ = ["Block", "Spend", "Store"]
 
 _FOUND = 0  # in place of the number of cells of a block whose cells were discovered
 _PART = 1 << 15  # bytes of a state that are written together, if they changed
@@ -60,15 +62,11 @@ class Block:
     steps: int
     measured: Int64
 
-    @property
+    @cached_property
     def sum(self) -> str:
-        """SHA-256 of its rows, as it stands beside them."""
-        return measurement_sum(self.measured)
-
-
-def measurement_sum(measured: Int64) -> str:
-    """Return the SHA-256 of a block's rows."""
-    return hashlib.sha256(np.ascontiguousarray(measured, "<i8").tobytes()).hexdigest()
+        """The SHA-256 of the rows as published: little-endian int64, row by row."""
+        rows = np.ascontiguousarray(self.measured, "<i8").reshape(-1)
+        return hashlib.sha256(rows.data).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -287,15 +285,16 @@ class Store:
         """
         with speaking(self.path):
             row = self._connection.execute(
-                "SELECT steps, cells, v, digest FROM block WHERE first = ? AND gauge = ?",
+                "SELECT steps, cells, size, v, digest FROM block WHERE first = ? AND gauge = ?",
                 (first, self._gauges[gauge]),
             ).fetchone()
-        if row is None or row[3] != digest(first, self._gauges[gauge], *row[:3]):
+        if row is None or row[4] != digest(first, self._gauges[gauge], *row[:4]):
             raise damaged(self.path)
-        if row[1] == _FOUND:
-            return FoundBlock.unpacked(first, row[0], self._pieces(first, self._gauges[gauge]))
-        measured = np.frombuffer(row[2], "<i8").reshape(-1, row[1]).copy()
-        return Block(first, row[0], measured)
+        steps, cells, size, data, _ = row
+        if cells == _FOUND:
+            return FoundBlock.unpacked(first, steps, self._pieces(first, self._gauges[gauge]))
+        measured = np.frombuffer(data, f"<i{size}").reshape(-1, cells).astype(np.int64)
+        return Block(first, steps, measured)
 
     def _pieces(self, first: int, number: int) -> bytes:
         with speaking(self.path):
@@ -449,15 +448,14 @@ class Store:
         for name, number in self._gauges.items():
             block = blocks[name]
             if isinstance(block, FoundBlock):
-                cells, data = _FOUND, hashlib.sha256(block.packed).digest()
+                row = first, number, steps, _FOUND, 1, hashlib.sha256(block.packed).digest()
                 self._insert_pieces(first, number, block.packed)
             else:
-                measured = np.ascontiguousarray(block, "<i8")
-                cells, data = measured.shape[1], measured.tobytes()
-            check = digest(first, number, steps, cells, data)
+                narrow = _narrow(block)
+                size = narrow.itemsize
+                row = first, number, steps, narrow.shape[1], size, narrow.tobytes()
             self._connection.execute(
-                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)",
-                (first, number, steps, cells, data, check),
+                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, digest(*row))
             )
 
     def _insert_pieces(self, first: int, number: int, data: bytes) -> None:
@@ -513,3 +511,10 @@ class Store:
             if part != expected or check != digest(number, part, data):
                 raise damaged(self.path)
         return [data for _, data, _ in rows]
+
+
+def _narrow(rows: Int64) -> NDArray[np.signedinteger[Any]]:
+    """Return integers in the fewest bytes each that hold them all: rarely more than two."""
+    low, high = rows.min(initial=0), rows.max(initial=0)
+    sizes = (size for size in (1, 2, 4) if -(1 << 8 * size - 1) <= low <= high < 1 << 8 * size - 1)
+    return rows.astype(f"<i{next(sizes, 8)}", copy=False)

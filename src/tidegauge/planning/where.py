@@ -20,6 +20,7 @@ Nothing raises on data: a failed cast is NULL. A plain ``CAST`` is read as ``TRY
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.planning.predicate import Node, PredicateError, canonical_text, walk
@@ -47,6 +48,7 @@ def checked(text: str) -> str:
     return canonical_text(parsed(text))
 
 
+@lru_cache(maxsize=256)
 def columns(text: str) -> tuple[str, ...]:
     """Return the names of the columns that a predicate reads, sorted.
 
@@ -57,6 +59,7 @@ def columns(text: str) -> tuple[str, ...]:
     return tuple(sorted({node.value for node in walk(parsed(text)) if node.name == "column"}))
 
 
+@lru_cache(maxsize=256)
 def expression(text: str) -> polars.Expr:
     """Return the polars expression that is true where the predicate is TRUE, and false elsewhere.
 

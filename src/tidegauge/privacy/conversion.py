@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from tidegauge.checks import exact
 from tidegauge.privacy.curve import log_gaussian_delta, log_normal, mills_ratio
@@ -73,11 +74,16 @@ def mu_from_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
         Balle and Wang (2018), Theorem 8: the exact curve of Gaussian noise; Dong, Roth and Su
         (2022), Corollary 2.13: it is that of mu-GDP.
 
-    Cost: a bisection over the curve, a few milliseconds.
+    Cost: a bisection over the curve, a few milliseconds; asked again, nothing.
     """
     promise = ApproxDP(epsilon, delta)
-    eps = float(promise.epsilon)
-    goal = log_fraction(promise.delta)
+    return _largest_mu(promise.epsilon, promise.delta)
+
+
+@lru_cache(maxsize=1024)
+def _largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The same of exact numbers; a plan and its documents ask for few, many times."""
+    eps, goal = float(epsilon), log_fraction(delta)
     goal -= _MARGIN * (1 - goal)
     return floor_decimal(largest(lambda mu: log_gaussian_delta(mu, eps) <= goal))
 
@@ -102,10 +108,15 @@ def epsilon_from_mu(mu: Number, delta: Number) -> Fraction:
     References:
         The same curve as :func:`mu_from_epsilon_delta`, solved for epsilon.
 
-    Cost: a bisection over the curve, a few milliseconds.
+    Cost: a bisection over the curve, a few milliseconds; asked again, nothing.
     """
-    loss = float(GaussianDP(mu).mu)
-    goal = log_fraction(ApproxDP(1, delta).delta)
+    return _least_epsilon(GaussianDP(mu).mu, ApproxDP(1, delta).delta)
+
+
+@lru_cache(maxsize=1024)
+def _least_epsilon(mu: Fraction, delta: Fraction) -> Fraction:
+    """The same of exact numbers."""
+    loss, goal = float(mu), log_fraction(delta)
     goal -= _MARGIN * (1 - goal)
     if log_gaussian_delta(loss, 0.0) <= goal:
         return Fraction(0)

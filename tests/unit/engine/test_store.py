@@ -73,6 +73,23 @@ def test_what_was_committed_is_read_back(path):
         assert 32 == len(store.unit_key)
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_a_block_takes_the_fewest_bytes_a_number_and_comes_back_whole(path, size):
+    most = 1 << (8 * size - 1)
+    rows = {"a": np.array([[most - 1, 0]]), "b": np.array([[-most, 1]])}
+    beyond = {"a": np.array([[most, 0]]) if size < 8 else rows["a"], "b": np.zeros((0, 2), int)}
+    with opened(path) as store:
+        store.commit(0, 1, rows, states(1))
+        store.commit(1, 1, beyond, states(2))
+        for first, blocks in enumerate((rows, beyond)):
+            for name in GAUGES:
+                back = store.block(name, first).measured
+                assert (np.int64, blocks[name].tolist()) == (back.dtype, back.tolist())
+                assert back.flags.writeable
+        found = store._connection.execute("SELECT size FROM block ORDER BY first, gauge").fetchall()
+        assert [(size,), (size,), (min(2 * size, 8),), (1,)] == found
+
+
 def test_only_the_next_block_is_taken(path):
     with opened(path) as store:
         store.commit(0, 2, block(0, 2), states(1))

@@ -363,8 +363,7 @@ def encode(
     for s in range(x.shape[0]):
         t = first + s + 1
         for c in range(values.shape[0]):
-            values[c] = min(max(x[s, c], -largest), largest)
-        open_sums[0, :] = values
+            open_sums[0, c] = values[c] = min(max(x[s, c], -largest), largest)
         for level in range(top + 1):
             if level > 0:
                 child, sums = open_sums[level - 1], open_sums[level]
@@ -432,6 +431,13 @@ def mix(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _write_row(row: Int64, grain: float, out: Float64) -> None:
+    """Values in grains; slices would make Numba compile how shapes that differ are told, 3 s."""
+    for c in range(row.shape[0]):
+        out[c] = row[c] * grain
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def decode(
     ring: Int64,
     layout: Int64,
@@ -469,7 +475,7 @@ def decode(
             row += 1
         for v in range(spans.shape[0]):
             if sources[v] >= 0:
-                out[v, s, :] = measured[row + sources[v]] * grain
+                _write_row(measured[row + sources[v]], grain, out[v, s])
             elif spans[v] >= 0:
                 taken = path[:begun]
                 find_path(t, spans[v], ratios[: begun - 1], prices, mode, taken)
@@ -477,7 +483,7 @@ def decode(
                     _write_scaled(ring, layout, taken, scales, grain, out[v, s])
                 else:
                     _write_path(ring, layout, taken, total, 0)
-                    out[v, s, :] = total[0] * grain
+                    _write_row(total[0], grain, out[v, s])
         row += planned_rows
 
 

@@ -193,7 +193,7 @@ class Paths:
         sizes, way = np.array(useful, np.int64), int(self.way)
         looked = min(length, tries)
         found = _kernels.worst_gain(
-            first, length, looked, stride, span, lag, sizes, prices, way, enough
+            first, length, looked, stride, span, lag, sizes, prices, way, float(enough)
         )
         return max(worst, float(found))
 

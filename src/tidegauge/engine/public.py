@@ -166,8 +166,9 @@ class PublicFolder:
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
         values, shown = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
-        top = planned.top
-        published = Published(self.plan.clock, planned, name, decay, every, top=top, shown=shown)
+        published = Published(
+            self.plan.clock, planned, name, decay, every, shown=shown, past=True, top=planned.top
+        )
         return PublishedView(published, values)
 
     def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
@@ -180,7 +181,7 @@ class PublicFolder:
         return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
 
     def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
-        """The same of discovered cells: each from the first step on, whenever it was named."""
+        """The same of discovered cells: at all steps, whenever they were named."""
         import polars as pl
 
         gauge.mechanism.decay(decay)
@@ -210,7 +211,7 @@ class PublicFolder:
             reading = GrowingReading(gauge.mechanism, (decay,), cells=part.stop - start)
             rows = np.ascontiguousarray(measured[:, part])
             values[:, part] = reading.decode(rows, len(rows))[0]
-        return values, Shown(names, np.zeros(cells, np.int64))
+        return values, last.shown
 
     def _block(self, path: Path, gauge: str, step: int) -> Measured:
         """Read one file, and check that it is what was published."""
@@ -346,17 +347,12 @@ class PublishedView:
     def largest(self, top: int | None) -> PublishedView:
         """Return the same view with its largest cells at each step, ranked; None: with all cells.
 
-        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`.
+        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`. Of
+        discovered cells those are ranked that are named at the step.
 
         Raises:
             InvalidParameter: It is no number of cells, or the gauge has none.
         """
-        if top is not None and self.view.shown is not None:
-            raise InvalidParameter(
-                f"Expected known cells to rank, got those of {self.view.gauge.name!r}, which are "
-                "discovered. Intervals that hold for all cells at once need their number, and that "
-                "is hidden. Sort the values of an export."
-            )
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):

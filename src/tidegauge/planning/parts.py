@@ -145,9 +145,10 @@ class PlannedGauge:
         """The mechanism with the intervals that are published: of ranked cells, of all at once.
 
         The largest of many values is likely to have the largest noise, too: so each cell's share
-        of what may be missed is one of as many as there are cells (Boole).
+        of what may be missed is one of as many as there are cells (Boole); of discovered ones, of
+        as many as are expected.
         """
-        return self.mechanism if self.top is None else for_all(self.mechanism, len(self.cells))
+        return self.mechanism if self.top is None else for_all(self.mechanism, self.number_of_cells)
 
     @property
     def distinct(self) -> Distinct | None:
@@ -192,12 +193,19 @@ class PlannedGauge:
         return tuple(sorted(names))
 
 
-def for_all(mechanism: GaugePlan, cells: int) -> GaugePlan:
+def for_all(mechanism: GaugePlan, cells: int | None) -> GaugePlan:
     """Return a plan whose intervals cover so many cells at once, at the level of one.
+
+    Args:
+        mechanism: The plan.
+        cells: How many; None: as many items as are expected, for cells are discovered.
 
     Raises:
         InvalidParameter: So little may then be missed that no tail is known.
     """
+    if cells is None:
+        assert mechanism.discovery is not None
+        cells = mechanism.discovery.expected_items
     miss = (1 - Fraction(repr(mechanism.level))) / cells
     return mechanism.with_intervals(float(1 - miss))
 

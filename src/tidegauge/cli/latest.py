@@ -66,7 +66,8 @@ def _table(
         return
     terminal.table(title, columns, rows)
     if len(cells) > _MOST_ROWS:
-        terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more cells, in the public folder.")
+        which = "cells" if views[0].view.shown is None else "named cells, with less"
+        terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more {which}, in the public folder.")
     terminal.data("")
 
 

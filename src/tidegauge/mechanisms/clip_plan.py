@@ -23,6 +23,7 @@ from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Running
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import refuse_rescaled
+from tidegauge.strategies.strategy import MOST_STEPS
 
 __all__ = ["UNIT", "ClipPlan", "clip_plan"]
 
@@ -52,6 +53,15 @@ class ClipPlan:
     main: GaugePlan
     bins: GaugePlan
     cells: int
+
+    @property
+    def lag(self) -> int:
+        """The step up to which a first clip waits for counts that leave little doubt.
+
+        A twelfth of the horizon; where that is unknown, the clip waits as long as it takes.
+        """
+        horizon = self.main.horizon
+        return MOST_STEPS if horizon is None else horizon // 12 + 1
 
     @property
     def above(self) -> int:

@@ -28,7 +28,49 @@ from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import covariances
 from tidegauge.strategies.strategy import Float64, Int64, State
 
-__all__ = ["ClipReading"]
+__all__ = ["ClipReading", "first_choice", "following_choice", "one_end"]
+
+
+def first_choice(plan: ClipPlan) -> int:
+    """Return the first step at which a clip may be chosen: something was published before it."""
+    return 2
+
+
+def following_choice(step: int, plan: ClipPlan) -> int:
+    """Return the step after ``step`` at which a clip may be chosen next; where a lag ends, too."""
+    later = schedule(step)
+    return plan.lag if step < plan.lag < later else later
+
+
+def one_end(plan: ClipPlan, counts: Float64, step: int, end: int, now: int | None) -> int | None:
+    """Choose the clip of one end from published counts; see :func:`~.clipping.best_clip`.
+
+    Args:
+        plan: What is measured.
+        counts: Noisy counts of all magnitudes up to the step before, shape (bins,).
+        step: The step from which on the clip is in force.
+        end: 1 below 0, 2 above.
+        now: The clip in force; None: there is none.
+    """
+    octaves_above, octaves_below = np.split(counts[1:], [plan.above])
+    mine, others = octaves_above, octaves_below
+    most = plan.bounds.high
+    if end == 1:
+        mine, others, most = others, mine, -plan.bounds.low
+    std = float(plan.bins.noise_std(Running(), [step - 1])[0])
+    until = min(2 * step, plan.main.last_step or 2 * step)  # what is published next is judged
+    # the noise of a sum of clipped values, for a clip of 1: see docs/proofs/moving_clip.md
+    parts = 2.0 if plan.of == "mean" else 1.0
+    views = [
+        (
+            weight_so_far(decay, until) / (step - 1),
+            float(plan.main.noise_std(decay, [until])[0] / UNIT) ** 2 / parts,
+        )
+        for _, decay in plan.main.views
+    ]
+    rest = float(counts[0]) + max(float(others.sum()), 0.0)
+    table = clips_up_to(max(most, 0))
+    return best_clip(mine, rest, std, table, views, now, waiting=step < plan.lag)
 
 
 @final
@@ -57,8 +99,7 @@ class ClipReading:
         self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.cells))
         # rows of (first step, below, above): what is in force from that step on, from 1
         self._choices: Int64 = kept.get("choices", np.zeros((0, 3), dtype=np.int64))
-        self._due: int = int(kept.get("due", 2))
-        self._tables = clips_up_to(max(-plan.bounds.low, 0)), clips_up_to(max(plan.bounds.high, 0))
+        self._due: int = int(kept.get("due", first_choice(plan)))
 
     @property
     def state(self) -> dict[str, Any]:
@@ -105,30 +146,13 @@ class ClipReading:
         step = self.step + 1
         if step < self._due:
             return
-        plan, until = self._plan, schedule(step) - 1
-        last = plan.main.last_step
-        until = until if last is None else min(until, last)
-        std = float(plan.bins.noise_std(Running(), [step - 1])[0])
-        above, below = np.split(self._counts[1:], [plan.above])
-        # the noise of a sum of clipped values, for a clip of 1: see docs/proofs/moving_clip.md
-        parts = 2.0 if plan.of == "mean" else 1.0
-        views = [
-            (
-                weight_so_far(decay, until) / (step - 1),
-                float(plan.main.noise_std(decay, [until])[0] / UNIT) ** 2 / parts,
-            )
-            for decay in self._views
-        ]
+        plan = self._plan
         now = self._choices[-1] if len(self._choices) else None
-        zeros = float(self._counts[0])
-        others = max(float(below.sum()), 0.0), max(float(above.sum()), 0.0)
         low, high = (
-            best_clip(side, zeros + rest, std, table, views, None if now is None else int(now[k]))
-            for k, side, rest, table in (
-                (1, below, others[1], self._tables[0]), (2, above, others[0], self._tables[1]),
-            )
-        )  # fmt: skip
-        self._due = until + 1
+            one_end(plan, self._counts, step, end, None if now is None else int(now[end]))
+            for end in (1, 2)
+        )
+        self._due = following_choice(step, plan)
         if low is None and high is None and now is None:
             return
         kept = (0, 0) if now is None else (int(now[1]), int(now[2]))

@@ -24,14 +24,14 @@ from tidegauge.strategies.strategy import Float64, Int64
 __all__ = ["best_clip", "bins_of", "clips_up_to", "octaves", "schedule", "tail", "weight_so_far"]
 
 _SPANS = (1, 2, 4)  # octaves that are added up to see a tail
-_BELIEVED = 4.0  # stds of a bin's noise: one false alarm in a thousand streams of 20 bins
+_BELIEVED = 3.5  # stds of a bin's noise: one false alarm in a thousand streams of 20 bins
 _FOLLOWED = 2.0  # of a bin next to one that is believed
 _SHAPE = 0.65, 0.1  # beyond what is seen, -log of the share of events grows as magnitude^shape
+_LATER = 0.5
 _LOCAL = 3  # octaves whose shares tell it
 _MOST_SHARE = 0.9
-_ENOUGH = 30.0  # stds of a bin's noise that all events are, before a clip is chosen
+_FEW, _PLENTY = 10.0, 150.0  # stds of a bin's noise that all events are, for a first clip
 _HIDDEN = 1.5  # stds of a bin's noise that two empty ones may hide
-_WORTH = 0.2  # log of the squared error by which another clip has to be better
 _FINER = 8  # clips an octave
 
 
@@ -76,7 +76,7 @@ def schedule(step: int) -> int:
         >>> schedule(1), schedule(7), schedule(1000)
         (2, 9, 1251)
     """
-    return step + step // 4 + 1
+    return step + max(1, int(step * _LATER))
 
 
 def tail(counts: Float64, zeros: float, std: float) -> Float64 | None:
@@ -150,6 +150,8 @@ def best_clip(
     clips: Int64,
     views: list[tuple[float, float]],
     now: int | None = None,
+    *,
+    waiting: bool = False,
 ) -> int | None:
     """Return the clip of one end that makes bias^2 + noise variance of the views least.
 
@@ -167,11 +169,11 @@ def best_clip(
     Returns:
         A clip; 0 where there are events but none of this end is seen; None where nothing is.
     """
-    if counts.sum() + zeros < _ENOUGH * std:
+    if counts.sum() + zeros < (_PLENTY if waiting else _FEW) * std:
         return None
     beyond = tail(counts, zeros, std)
     if beyond is None:
-        return 0
+        return None if counts.sum() + zeros < _PLENTY * std else 0
     # between two powers of two a tail is a straight line on logarithmic scales
     places = np.arange(len(beyond))[:-1]
     likely = np.log2(np.maximum(beyond[:-1], 1e-9))
@@ -180,14 +182,12 @@ def best_clip(
     number = np.exp2(np.interp(steps, np.append(places, len(places)), np.append(likely, last)))
     number = np.r_[number[:1], number]  # beyond 0 there are those beyond 1
     lost = np.r_[((number[1:] + number[:-1]) / 2 * np.diff(clips))[::-1].cumsum()[::-1], 0.0]
+    sizes = clips.astype(np.float64)
+    moved = np.zeros(len(clips)) if now is None else sizes - now
     error = np.zeros(len(clips))
     for weight, variance in views:
-        error += np.log((weight * lost) ** 2 + variance * clips.astype(np.float64) ** 2 + 1e-300)
-    least = error.min() / max(len(views), 1)
-    if now is not None:
-        kept = error[np.searchsorted(clips, now)] / max(len(views), 1)
-        if kept <= least + _WORTH:
-            return now
+        noise = variance * (sizes**2 + moved**2) / (1 if now is None else 2)
+        error += np.log((weight * lost) ** 2 + noise + 1e-300)
     return int(clips[error.argmin()])
 
 

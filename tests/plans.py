@@ -19,12 +19,14 @@ class ReadingPlan:
     unit: IdUnit | None
     gauges: tuple[PlannedGauge, ...]
     relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
+    event: str | None = None
 
     @property
     def columns(self):
         names = {column for gauge in self.gauges for column in gauge.columns}
         names |= set() if self.time is None else {self.time.column}
         names |= set() if self.unit is None else {self.unit.column}
+        names |= set() if self.event is None else {self.event}
         return tuple(sorted(names))
 
 
@@ -56,7 +58,9 @@ def plan(
     end=24,
     step=HOUR,
     relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+    event=None,
 ):
     """A plan of hourly steps from 2013 on; ``step=None``: each record is a step."""
     column = None if step is None else TimeColumn(time, timezone, form)
-    return ReadingPlan(Clock(START, step, end), column, unit, gauges or (gauge(),), relation)
+    clock, gauges = Clock(START, step, end), gauges or (gauge(),)
+    return ReadingPlan(clock, column, unit, gauges, relation, event)

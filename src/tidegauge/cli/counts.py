@@ -15,6 +15,7 @@ LEFT_OUT: Final = {
     "no_time": "have no time stamp that can be read, or one without a zone and no timezone: is set",
     "step_published": "are of steps published before (counted then, or too late)",
     "outside": "are before the start or after the last step of the run",
+    "no_event": "have no event id",
     "no_id": "have no id",
     "beyond_bound": "are beyond max_contributions of their id",
 }
@@ -22,10 +23,14 @@ LEFT_OUT: Final = {
 
 _OTHERS: Final = {
     "records": "rows read in the last run",
+    "event_before": "events that began before the first step of the run, or of the stream",
+    "event_outside": "events that begin after the last step of the run",
+    "event_beyond_bound": "events beyond max_contributions of their id",
     "clamped": "totals of a cell and step that were cut off at max_per_step",
 }
 _OF_GAUGES: Final = {
     "no_number": "rows without a number in the column that is summed",
+    "no_value": "rows without a value in the column whose different values are counted",
     "other": "rows whose value is not among the declared ones (other: drop)",
 }
 

@@ -64,6 +64,11 @@ _NONNEGATIVE: Final = "value_nonnegative"
     help="Default: by the ending; CSV on standard output, or a table of the latest on a terminal.",
 )
 @click.option("--totals", is_flag=True, help="Add the cell *, the sum of all; or as planned.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help="Only the so many largest cells of each step, with their ranks; or as planned.",
+)
 @with_force
 @with_intervals
 @click.option(
@@ -80,6 +85,7 @@ def export(
     force: bool,
     form: str | None,
     totals: bool,
+    top: int | None,
     level: float | None,
     band: str | None,
     nonnegative: bool,
@@ -101,6 +107,8 @@ def export(
             f"Expected --totals for a gauge of cells, got it for {opened.view.gauge.name}, which "
             "has none. There is nothing to add up. Leave it out."
         )
+    if top is not None:
+        opened = _largest(opened, top, totals)
     table = opened.table(totals=totals or None)
     if nonnegative:
         import polars as pl
@@ -117,6 +125,20 @@ def export(
     _write(terminal, table, chosen, output, _about(folder, opened))
     if str(output) != "-":
         terminal.say(f"{output}: {len(table):,} releases of {opened.name}, {chosen}")
+
+
+def _largest(opened: PublishedView, top: int, totals: bool) -> PublishedView:
+    """The largest cells of each step alone; the sum of all cells has no rank."""
+    from tidegauge.errors import InvalidParameter
+
+    if totals:
+        raise click.UsageError(
+            "Expected --top or --totals, got both. The sum of all cells has no rank. Leave one out."
+        )
+    try:
+        return opened.largest(top)
+    except InvalidParameter as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 def _by_ending(output: Path) -> str:

@@ -32,8 +32,12 @@ def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
         terminal.document(_document(folder, opened, outcome))
         return
     for gauge, views in opened.items():
-        if views and len(views[0].grains):
+        if not views or not len(views[0].grains):
+            continue
+        if folder.plan.gauge(gauge).top is None:
             _table(terminal, folder, gauge, views)
+        else:
+            _ranks(terminal, folder, gauge, views)
     if outcome.first == 0:
         from tidegauge.planning.statement import first_page
 
@@ -63,6 +67,38 @@ def _table(
     if len(cells) > _MOST_ROWS:
         terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more cells, in the public folder.")
     terminal.data("")
+
+
+def _ranks(
+    terminal: Terminal, folder: PublicFolder, gauge: str, views: list[PublishedView]
+) -> None:
+    """One row a rank, one column a view; what may as well be in another order is marked."""
+    latest = [_ranked(view) for view in views]
+    rows = [
+        [str(rank + 1), *(texts[rank] if rank < len(texts) else "" for texts in latest)]
+        for rank in range(min(_MOST_ROWS, max(map(len, latest))))
+    ]
+    level = f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
+    until = moment(folder.plan.clock, len(views[0].grains))
+    title = f"{gauge} up to {until}, with {level} intervals of all cells at once (noise only)"
+    columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
+    terminal.table(title, columns, rows)
+    terminal.data("~: the next one may as well have more. Above a row without ~, nothing belongs")
+    terminal.data("below it.\n")
+
+
+def _ranked(view: PublishedView) -> list[str]:
+    """The largest cells of the last release, each with its interval and its mark."""
+    if not len(view.steps):
+        return ["none yet"]
+    table = view.last().to_dicts()
+    half = float(view.half_width[-1])
+    part = "" if bool(view.complete[-1]) else " (not full)"
+    return [
+        f"{', '.join(str(row[name]) for name, _ in view.view.gauge.by)} "
+        f"{row['value']:z,.0f} ± {half:,.0f}{part} {'~' if row['close'] else ' '}"
+        for row in table
+    ]
 
 
 def _latest(view: PublishedView) -> list[str]:
@@ -95,6 +131,24 @@ def _document(
     folder: PublicFolder, opened: dict[str, list[PublishedView]], outcome: Outcome
 ) -> dict[str, Any]:
     """The same for programs; public, every part of it."""
+    ranked = [
+        {
+            "gauge": gauge,
+            "view": view.name,
+            "cell": [row[name] for name, _ in view.view.gauge.by],
+            "step": row["step"],
+            "rank": row["rank"],
+            "value": row["value"],
+            "noise_std": row["noise_std"],
+            "half_width": float(view.half_width[-1]),
+            "close": row["close"],
+            "complete": row["complete"],
+        }
+        for gauge, views in opened.items()
+        for view in views
+        if view.view.top is not None and len(view.steps)
+        for row in view.last().to_dicts()
+    ]
     releases = [
         {
             "gauge": gauge,
@@ -106,6 +160,7 @@ def _document(
         }
         for gauge, views in opened.items()
         for planned in views
+        if planned.view.top is None
         for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
         if len(view.steps)
         for last in [_last(view)]
@@ -117,7 +172,7 @@ def _document(
         "last_step": outcome.last,
         "releases_charged": outcome.releases,
         "public": str(folder.path),
-        "latest": releases,
+        "latest": releases + ranked,
     }
 
 

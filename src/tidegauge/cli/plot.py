@@ -150,7 +150,7 @@ def _joined(opened: PublishedView, stride: int) -> bool:
 def _panels(
     opened: PublishedView, steps: Int64, colour: int, label: str, joined: bool
 ) -> list[Panel]:
-    """One panel a cell; a window that is not yet full leaves a gap."""
+    """One panel a cell that is drawn; a window that is not yet full leaves a gap."""
     import numpy as np
 
     from tidegauge.plots import OKABE_ITO, Panel
@@ -159,12 +159,21 @@ def _panels(
     value[~opened.view.complete(steps)] = np.nan
     half = opened.view.half_width(steps)
     panels = []
-    for number, cell in enumerate(opened.cells):
+    for number in _drawn(opened):
+        cell = opened.cells[number]
         name = ", ".join([*cell, label] if label else cell) or opened.name
         one = value[:, number]
         number_of_colour = colour % len(OKABE_ITO)
         panels.append(Panel(name, one, one - half, one + half, number_of_colour, joined))
     return panels
+
+
+def _drawn(opened: PublishedView) -> Sequence[int]:
+    """The cells that are drawn: all, or of ranked cells those that the last step shows."""
+    if opened.view.top is None or not len(opened.steps):
+        return range(len(opened.cells))
+    names = [name for name, _ in opened.view.gauge.by]
+    return [opened.cells.index(cell) for cell in opened.last().select(names).iter_rows()]
 
 
 def _what(folder: PublicFolder, gauge: str, opened: PublishedView) -> str:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.hashed import Hashed
+from tidegauge.engine.hashed import Hashed, id_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +48,6 @@ Part = tuple[Int64, Int64 | None]
 _PENDING = 1 << 17  # rows that wait before they are merged with what is kept
 _ODD = 0x1E3779B97F4A7C15  # spreads periods over a word
 _FIRST = np.iinfo(np.int64).min
-_FLOAT = r"^[+-]?[0-9]+(?:\.0*|(?:\.[0-9]+[eE]\+?|[eE]\+)[0-9]+)$"  # spells a whole number
 # columns of the table of kept events: hash (two halves), period, stamp, tie, weight, then gauges
 _HIGH, _LOW, _PERIOD, _STAMP, _TIE, _WEIGHT, _GAUGES = range(7)
 
@@ -108,23 +107,30 @@ class Bounding:
         events = np.full(len(steps), self._every_row)
         for keys, _ in parts:
             events |= keys >= 0
-        high, low, known = self._hashed(ids, events)
+        high, low, known = self.hashed(ids, events)
         self.counters["no_id"] += int((events & ~known).sum())
         rows = np.flatnonzero(known)
         if not len(rows):
             return
-        table = np.empty((_GAUGES + 2 * self._gauges, len(rows)), np.int64)
-        table[_HIGH], table[_LOW] = high[rows], low[rows]
-        table[_PERIOD] = self._period(steps[rows])
-        table[_STAMP], table[_WEIGHT] = stamps[rows], 1
-        for at, (keys, amounts) in enumerate(parts):
-            table[_GAUGES + 2 * at] = keys[rows]
-            table[_GAUGES + 2 * at + 1] = 1 if amounts is None else amounts[rows]
-        table[_TIE] = _mixed(table[_GAUGES:])
-        self._pending.append(table)
-        self._waiting += len(rows)
+        adding = [(keys[rows], None if more is None else more[rows]) for keys, more in parts]
+        self._pend(high[rows], low[rows], steps[rows], stamps[rows], adding)
         if self._waiting >= max(_PENDING, self._kept.shape[1]):
             self._merge()
+
+    def _pend(
+        self, high: Int64, low: Int64, steps: Int64, stamps: Int64, parts: Sequence[Part]
+    ) -> None:
+        """Let events wait to be merged with what is kept."""
+        table = np.empty((_GAUGES + 2 * self._gauges, len(steps)), np.int64)
+        table[_HIGH], table[_LOW] = high, low
+        table[_PERIOD] = self._period(steps)
+        table[_STAMP], table[_WEIGHT] = stamps, 1
+        for at, (keys, amounts) in enumerate(parts):
+            table[_GAUGES + 2 * at] = keys
+            table[_GAUGES + 2 * at + 1] = 1 if amounts is None else amounts
+        table[_TIE] = _mixed(table[_GAUGES:])
+        self._pending.append(table)
+        self._waiting += len(steps)
 
     @property
     def rows(self) -> int:
@@ -136,17 +142,30 @@ class Bounding:
             return np.zeros_like(steps)
         return steps // self._unit.per
 
-    def _hashed(
+    def hashed(
         self, ids: pl.Series, wanted: NDArray[np.bool_]
     ) -> tuple[Int64, Int64, NDArray[np.bool_]]:
         """Return both halves of the hash of each wanted id, and which rows have one."""
         import polars as pl
 
-        if ids.dtype.is_float():  # of sources that tell no types; others are refused
-            ids = pl.Series(ids.name, [None] * len(ids), dtype=pl.String)
-        text = ids if ids.dtype == pl.String else ids.cast(pl.String, strict=False)
-        text = text.set(~pl.Series(wanted) | (text == "") | text.str.contains(_FLOAT), None)
-        return self._hashes.halves(text)
+        return self._hashes.halves(id_texts(ids).set(~pl.Series(wanted), None))
+
+    def add_events(
+        self, ids: tuple[Int64, Int64], steps: Int64, stamps: Int64, events: tuple[Int64, Int64]
+    ) -> None:
+        """Add events that are sets of rows, each once; :meth:`kept` yields the numbers of some.
+
+        Args:
+            ids: Both halves of the hash of each event's id.
+            steps: Each event's step, from step 0.
+            stamps: Each event's place in time.
+            events: Each event's number, and a hash of its own, which decides among equal stamps.
+        """
+        if not len(steps):
+            return
+        self._pend(*ids, steps, stamps, [(events[0], None)])
+        self._pending[-1][_TIE] = events[1]
+        self._merge()
 
     def _merge(self) -> None:
         """Keep the first events of each id and period; the rest can never come back."""

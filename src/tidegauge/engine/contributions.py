@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ __all__ = ["Contributor", "check_types"]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
+_WIDEST = 1 << 40  # grains of one row: no bound of a gauge lies beyond
+
 
 class Contributor:
     """Turns rows into (step, cell, grains) of one gauge.
@@ -30,14 +33,18 @@ class Contributor:
     Args:
         gauge: What is counted.
         key: The store's secret, under which counted values are hashed; None: there are none.
+        sets: Whether an event is a set of rows: their amounts are clamped when they are added up.
 
     Attributes:
         cells: How many cells the gauge has.
         counters: What was left out and why, for the operator alone.
     """
 
-    def __init__(self, gauge: PlannedGauge, key: bytes | None = None) -> None:
+    def __init__(
+        self, gauge: PlannedGauge, key: bytes | None = None, *, sets: bool = False
+    ) -> None:
         self.name = gauge.name
+        self._bounds = (-_WIDEST, _WIDEST) if sets else (gauge.low, gauge.high)
         self.cells = len(gauge.cells)
         self.counters: Counter[str] = Counter()
         self._gauge = gauge
@@ -52,6 +59,12 @@ class Contributor:
         import polars as pl
 
         self._by = [(column, pl.Enum(values)) for column, values in gauge.by]
+
+    @cached_property
+    def ranks(self) -> Int64:
+        """The rank of each cell by the bytes of its values, column by column; shape (cells,)."""
+        texts = [tuple(value.encode() for value in cell) for cell in self._gauge.cells]
+        return np.argsort(sorted(range(self.cells), key=texts.__getitem__))
 
     def contributions(self, frame: pl.DataFrame, steps: Int64) -> tuple[Int64, Int64 | None]:
         """Return each row's place among steps x cells and its grains.
@@ -76,7 +89,7 @@ class Contributor:
 
             gauge = self._gauge
             assert gauge.column is not None
-            amounts, numbers = grains(frame[gauge.column], gauge.round_to, gauge.low, gauge.high)
+            amounts, numbers = grains(frame[gauge.column], gauge.round_to, *self._bounds)
             self.counters[f"{self.name}: no_number"] += int(len(numbers) - numbers.sum())
             keys = np.where(numbers, keys, -1)
         if self._values is not None:
@@ -151,6 +164,8 @@ def check_types(plan: Plan, parts: Sequence[tuple[str, dict[str, pl.DataType]]])
             _check_gauge(part, gauge, types)
         if plan.unit is not None:
             _check_plain(part, plan.unit.column, types[plan.unit.column])
+        if plan.event is not None:
+            _check_plain(part, plan.event, types[plan.event])
 
 
 def _check_gauge(part: str, gauge: PlannedGauge, types: dict[str, pl.DataType]) -> None:

@@ -13,9 +13,11 @@ from tidegauge.errors import InvalidParameter
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Hashed", "checked_key"]
+__all__ = ["Hashed", "checked_key", "id_texts"]
 
 Int64 = NDArray[np.int64]
+
+_FLOAT = r"^[+-]?[0-9]+(?:\.0*|(?:\.[0-9]+[eE]\+?|[eE]\+)[0-9]+)$"  # spells a whole number
 
 
 def checked_key(key: bytes | None) -> bytes:
@@ -30,6 +32,20 @@ def checked_key(key: bytes | None) -> bytes:
             "only as hashes under it. Give the store's key."
         )
     return key
+
+
+def id_texts(ids: pl.Series) -> pl.Series:
+    """Return a column of ids as text, null where a row has none.
+
+    Null and empty are none, and so is a whole number spelled as a float: some writers spell an
+    integer so once a neighbor is null, and one id would be two.
+    """
+    import polars as pl
+
+    if ids.dtype.is_float():  # of sources that tell no types; others are refused
+        ids = pl.Series(ids.name, [None] * len(ids), dtype=pl.String)
+    text = ids if ids.dtype == pl.String else ids.cast(pl.String, strict=False)
+    return text.set((text == "") | text.str.contains(_FLOAT), None)
 
 
 class Hashed:

@@ -19,6 +19,8 @@ from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.durations import steps_in
+from tidegauge.planning.fields import RANKED
+from tidegauge.planning.parts import MOST_CELLS
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import promise
 from tidegauge.planning.words import ratio_to_bound
@@ -157,7 +159,8 @@ class PublicFolder:
         parts = [reading.decode(block.measured, block.steps)[0] for block in self.blocks(gauge)]
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
         values = np.concatenate(parts) if parts else np.empty((0, len(planned.cells)))
-        return PublishedView(Published(self.plan.clock, planned, name, decay, every), values)
+        published = Published(self.plan.clock, planned, name, decay, every, top=planned.top)
+        return PublishedView(published, values)
 
     def _block(self, path: Path, gauge: str, step: int) -> Block:
         """Read one file, and check that it is what was published."""
@@ -267,6 +270,23 @@ class PublishedView:
         """Return the same view under another name."""
         return replace(self, view=replace(self.view, name=name))
 
+    def largest(self, top: int | None) -> PublishedView:
+        """Return the same view with its largest cells at each step, ranked; None: with all cells.
+
+        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`.
+
+        Raises:
+            InvalidParameter: It is no number of cells, or the gauge has none.
+        """
+        if top is not None:
+            top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
+            if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):
+                raise InvalidParameter(
+                    f"Expected cells that can be ranked, got those of {self.view.gauge.name}. "
+                    "There are none, or a column is named rank or close. Leave it out."
+                )
+        return replace(self, view=replace(self.view, top=top))
+
     def total(self) -> PublishedView:
         """Return the sum of all cells as a view of the one cell ``*``, with its own noise_std.
 
@@ -289,6 +309,11 @@ class PublishedView:
         both = [self.view.table(0, self.grains), self.total().table()]
         texts = [table.with_columns(cs.enum().cast(pl.String)) for table in both]
         return pl.concat(texts).sort("step", maintain_order=True)
+
+    def last(self) -> pl.DataFrame:
+        """Return the releases of the last published step, as :meth:`table` does."""
+        last = int(self.steps[-1])
+        return self.view.table(last - 1, self.grains[last - 1 : last])
 
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegauge.engine.ranked import ranked
 from tidegauge.mechanisms.intervals import BANDS
+from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.stored import plain
-from tidegauge.planning.parts import ALL_CELLS
+from tidegauge.planning.parts import ALL_CELLS, for_all
 from tidegauge.planning.plan import Clock, PlannedGauge
 from tidegauge.strategies.decay import Decay, full_after
 from tidegauge.strategies.strategy import Float64, Int64
@@ -37,6 +39,7 @@ class Published:
         decay: Its decay.
         every: It is read at every so many steps, at the ends of aligned stretches.
         total: It is of one cell, ``*``: the sum of all.
+        top: How many cells are shown at a step, the largest in their order; None: all.
     """
 
     clock: Clock
@@ -45,6 +48,7 @@ class Published:
     decay: Decay
     every: int = 1
     total: bool = False
+    top: int | None = None
 
     @cached_property
     def parts(self) -> tuple[Published, ...]:
@@ -54,7 +58,9 @@ class Published:
     @property
     def definition(self) -> str:
         """What the view is, as it stands in the metadata of its files: its decay, and when."""
-        return json.dumps({"decay": plain(self.decay), "every": self.every}, sort_keys=True)
+        ranked = {} if self.top is None else {"top": self.top}
+        data = {"decay": plain(self.decay), "every": self.every, **ranked}
+        return json.dumps(data, sort_keys=True)
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
@@ -92,7 +98,13 @@ class Published:
 
     def half_width(self, numbers: Int64) -> Float64:
         """Return half the interval's width at each step (from 1), in the column's units."""
-        return self.gauge.mechanism.half_width(self.decay, numbers, self.summed) * self.grain
+        return self._intervals.half_width(self.decay, numbers, self.summed) * self.grain
+
+    @cached_property
+    def _intervals(self) -> GaugePlan:
+        """The mechanism with the intervals that are shown: of ranked cells, of all at once."""
+        mechanism = self.gauge.mechanism
+        return mechanism if self.top is None else for_all(mechanism, len(self.gauge.cells))
 
     def of(self, values: Float64) -> Float64:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
@@ -146,7 +158,10 @@ class Published:
             pl.Series("complete", np.repeat(self.complete(numbers), shown.shape[1])),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
         ]
-        return pl.DataFrame(columns)
+        table = pl.DataFrame(columns)
+        if self.top is None or self.total:
+            return table
+        return ranked(table, [name for name, _ in self.gauge.by], self.top)
 
     @cached_property
     def _names(self) -> list[pl.Series]:
@@ -191,5 +206,6 @@ def _constant(name: str, value: str, rows: int, values: Sequence[str] | None = N
 def published_views(clock: Clock, gauge: PlannedGauge) -> list[Published]:
     """Return the views of a gauge that the plan publishes."""
     return [
-        Published(clock, gauge, name, decay, gauge.every_of(name)) for name, decay in gauge.views
+        Published(clock, gauge, name, decay, gauge.every_of(name), top=gauge.top)
+        for name, decay in gauge.views
     ]

@@ -249,12 +249,14 @@ class _Work:
         self.publisher.publish(start, steps, committed)
 
     def _unit(self) -> dict[str, Any]:
-        """The key of ids and what they have used up: without either, the bound would begin anew."""
-        store = self.store
-        if self.plan.unit is None:
+        """The key of ids, what they have used up, and which events began: else both begin anew."""
+        store, plan = self.store, self.plan
+        if plan.unit is None and plan.event is None:
             return {}
         key, used = store.unit_key, store.bounding()
-        if not key or (store.step and used is None):
+        parts = {"counts"} if plan.unit is not None else set()
+        parts |= {"events"} if plan.event is not None else set()
+        if not key or (store.step and not parts <= set(used or ())):
             raise damaged(store.path)
         return {"unit_key": key, "unit_state": used}
 

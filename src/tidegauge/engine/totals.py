@@ -2,11 +2,14 @@
 
 Each row adds what it is by itself: its step from its own stamp, its cell from its own columns, its
 grains from its own value. So one row more or less moves one cell of one step of each gauge, by at
-most the declared contribution. Rows that cannot be read, have no stamp, or lie outside the steps
-that are asked for add nothing. What was dropped is counted for the operator alone.
+most the declared contribution. Where an event is a set of rows, the same holds of the set (see
+:mod:`~tidegauge.engine.events`), for at most ``max_items`` cells. Rows that cannot be read, have no
+stamp, or lie outside the steps that are asked for add nothing. What was dropped is counted for the
+operator alone.
 
-Time grows with the rows, memory with steps x cells and with what is kept of each protected id and
-each counted value; neither the number of rows nor their order matters for memory.
+Time grows with the rows, memory with steps x cells and with what is kept of each protected id, each
+event that is a set and each counted value; neither the number of rows nor their order matters for
+memory.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from tidegauge.engine.bounding import Bounding
 from tidegauge.engine.clock import steps
 from tidegauge.engine.contributions import Contributor, check_types
 from tidegauge.engine.distinct import DistinctCounts
+from tidegauge.engine.events import EVERYWHEN, EventIds, Events
 from tidegauge.engine.hashed import checked_key
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.stamps import stamps
@@ -57,8 +61,8 @@ class Totals:
         records: Records seen, whatever became of them.
         counters: What was dropped and why; the operator's alone, no part of any release.
         unit_state_at: Returns how many events of each id are used up when a step in
-            ``[first, last]`` begins; private, to be stored with the measurement of the steps
-            before. None unless an id is protected.
+            ``[first, last]`` begins, and which events that are sets began before it; private,
+            to be stored with the measurement of the steps before. None if there is neither.
         seen_at: Returns, by name of the gauge, what counts of different values need when a step
             in ``[first, last]`` begins; private, stored alike. Empty without such a gauge.
     """
@@ -96,9 +100,10 @@ def totals(
         last: The step after the last. None, only where each record is a step: the number of
             records, which is public there, but not beyond the clock's end.
         unit_key: At least 16 secret bytes, the same over the life of a store; ids are kept only
-            as hashes under it. Needed if an id is protected or different values are counted.
+            as hashes under it. Needed if an id is protected, an event is a set of rows, or
+            different values are counted.
         unit_state: What ``unit_state_at(first)`` of the call for the steps before returned; None:
-            no events are used up.
+            no events are used up, and none began.
         seen: What ``seen_at(first)`` of that call returned; None: no value was seen.
 
     Raises:
@@ -147,7 +152,8 @@ class _Reading:
         seen: Mapping[str, Mapping[str, NDArray[np.int64]]],
     ) -> None:
         self._plan, self._first, self._last = plan, first, last
-        self._gauges = [Contributor(gauge, key) for gauge in plan.gauges]
+        sets = plan.event is not None
+        self._gauges = [Contributor(gauge, key, sets=sets) for gauge in plan.gauges]
         self._sums = [_sums(gauge, first, seen.get(gauge.name)) for gauge in plan.gauges]
         self._records = 0
         self._counters: Counter[str] = Counter()
@@ -157,8 +163,15 @@ class _Reading:
         if plan.unit is not None:
             unit_key = checked_key(key)
             replaced = plan.relation is NeighboringRelation.REPLACE_ONE
-            count = len(self._gauges)
+            count = len(self._gauges) if plan.event is None else 1
             self._bounding = Bounding(plan.unit, count, unit_key, state, every_row=replaced)
+        self._ids, self._events = None, None
+        if plan.event is not None:
+            unit = None if plan.unit is None else plan.unit.column
+            self._ids = EventIds(checked_key(key), plan.event, unit)
+            replaced = plan.relation is NeighboringRelation.REPLACE_ONE
+            gauges = tuple(zip(plan.gauges, self._gauges, strict=True))
+            self._events = Events(gauges, plan.clock, state, self._bounding, every_event=replaced)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Add one batch."""
@@ -172,6 +185,9 @@ class _Reading:
         if UNREADABLE in frame.columns:
             known = ~frame[UNREADABLE].to_numpy()
             self._dropped("unreadable", known)
+        if self._events is not None:
+            self._gather(frame, known)
+            return
         order, step, inside = self._placed(frame, known, start)
         if not inside.all():
             import polars as pl
@@ -186,6 +202,31 @@ class _Reading:
             self._bounding.add(frame[self._plan.unit.column], step, order, parts)
             return
         self._sum(parts)
+
+    def _gather(self, frame: pl.DataFrame, known: NDArray[np.bool_]) -> None:
+        """Add the rows of events that are sets, whenever they are: the earliest tells the step."""
+        import polars as pl
+
+        plan = self._plan
+        assert plan.time is not None
+        assert self._ids is not None
+        assert self._events is not None
+        us, timed = stamps(frame[plan.time.column], plan.time, EVERYWHEN)
+        taken = known & timed
+        self._counters["no_time"] += int(known.sum() - taken.sum())
+        for reason, there in self._ids.known(frame).items():
+            self._counters[reason] += int((taken & ~there).sum())
+            taken &= there
+        if not taken.all():
+            frame, us = frame.filter(pl.Series(taken)), us[taken]
+        if frame.height == 0:
+            return
+        parts = [gauge.contributions(frame, np.zeros_like(us)) for gauge in self._gauges]
+        ids = None
+        if self._bounding is not None:
+            assert plan.unit is not None
+            ids = self._bounding.hashed(frame[plan.unit.column], np.ones(len(us), np.bool_))[:2]
+        self._events.add(self._ids.halves(frame), us, parts, ids)
 
     def _sum(self, parts: Iterable[tuple[Int64, Int64 | None]]) -> None:
         for total, gauge, (keys, amounts) in zip(self._sums, self._gauges, parts, strict=True):
@@ -238,7 +279,10 @@ class _Reading:
         if last is None:
             last = max(self._first, self._records)
             last = last if clock.end is None else min(last, max(clock.end, self._first))
-        if self._bounding is not None:
+        if self._events is not None:
+            self._sum(self._events.result(self._first, last))
+            self._counters.update(self._events.counters)
+        elif self._bounding is not None:
             self._sum(self._bounding.kept())
             self._counters.update(self._bounding.counters)
         arrays = {}
@@ -266,8 +310,9 @@ class _Reading:
         }
 
     def _unit_state(self, step: int) -> State | None:
-        if self._bounding is None:
+        if self._bounding is None and self._events is None:
             return None
         clock = self._plan.clock
         begins = step if clock.step_us is None else clock.start_us + step * clock.step_us
-        return self._bounding.state(step, begins)
+        used = {} if self._bounding is None else self._bounding.state(step, begins)
+        return used if self._events is None else {**used, **self._events.state(begins)}

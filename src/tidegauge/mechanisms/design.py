@@ -17,6 +17,7 @@ from typing import Any
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.candidates import candidates
 from tidegauge.mechanisms.comparison import Candidate, Comparison
+from tidegauge.mechanisms.discovery import check_discoverable, deltas
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
@@ -113,9 +114,13 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """
     weights = [request.budget_weight for request in requests]
+    for request in requests:
+        if request.discover is not None:
+            check_discoverable(request.discover, request.views, request.end)
+    names = deltas(requests[0].guarantee, [request.discover for request in requests])
     wholes = [
-        [list(candidates(request, cost)) for request, cost in zip(requests, costs, strict=True)]
-        for costs in _splits(requests[0].guarantee, weights)
+        [list(candidates(*each)) for each in zip(requests, costs, names, strict=True)]
+        for costs in _splits(requests[0].guarantee, weights, sum(names, Fraction(0)))
     ]
     ranks = [max(_best(tried).rank for tried in whole) for whole in wholes]
     taken = ranks.index(min(ranks))
@@ -141,11 +146,16 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     )
 
 
-def _splits(guarantee: Guarantee, weights: Sequence[Fraction]) -> Iterator[Sequence[Cost]]:
-    """The costs of all gauges, by noise of each kind that the guarantee allows."""
+def _splits(
+    guarantee: Guarantee, weights: Sequence[Fraction], names: Fraction
+) -> Iterator[Sequence[Cost]]:
+    """The costs of all gauges, by noise of each kind that the guarantee allows.
+
+    ``names``: what is set apart of delta for names of items; then all noise is Gaussian.
+    """
     if not isinstance(guarantee, PureDP):
-        yield Ledger(guarantee).split(weights, GaussianCost)
-    if isinstance(guarantee, PureDP | ApproxDP):
+        yield Ledger(guarantee, names=names).split(weights, GaussianCost)
+    if isinstance(guarantee, PureDP | ApproxDP) and not names:
         yield Ledger(guarantee).split(weights, PureCost)
 
 

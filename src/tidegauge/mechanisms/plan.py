@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.discovery import Discovery
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
@@ -95,6 +96,7 @@ class GaugePlan:
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
         band: Whether the level holds at each step alone or for a whole curve.
+        discovery: How items are discovered; None: the cells are known.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -110,6 +112,7 @@ class GaugePlan:
     end: int | None
     level: float = 0.95
     band: Band = "pointwise"
+    discovery: Discovery | None = None
     _chunks: dict[tuple[str, Decay, int, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
@@ -258,7 +261,8 @@ class GaugePlan:
 
     def charged(self) -> Ledger:
         """Return an account of the guarantee with this gauge's cost charged."""
-        ledger = Ledger(self.guarantee)
+        names = Fraction(0) if self.discovery is None else self.discovery.delta
+        ledger = Ledger(self.guarantee, names=names)
         ledger.charge({"gauge": self.cost})
         return ledger
 
@@ -269,9 +273,13 @@ class GaugePlan:
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""
         low, high = self.neighbors.low, self.neighbors.high
+        text = f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
+        cells: object = ", ".join(self.cells) if self.cells else self.neighbors.cells
+        if self.discovery is not None:
+            text, cells = f"{text} {self.discovery.in_words()}", "items that are discovered"
         declared = {
             "views": ", ".join(name for name, _ in self.views),
-            "cells": ", ".join(self.cells) if self.cells else self.neighbors.cells,
+            "cells": cells,
             "max_change": (low, high) if low else high,
             "max_cells": self.neighbors.max_cells,
             "max_per_step": self.max_per_step,
@@ -284,9 +292,7 @@ class GaugePlan:
         return privacy_statement(
             self.guarantee,
             self._protected(),
-            gauges={
-                "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
-            },
+            gauges={"gauge": text},
             declared=declared,
             spent=self.charged().total(),
         )
@@ -322,6 +328,7 @@ class GaugePlan:
             "max_per_step": self.max_per_step,
             "horizon": self.horizon,
             "end": self.end,
+            **({} if self.discovery is None else {"discovery": plain(self.discovery)}),
         }
 
     @staticmethod
@@ -356,6 +363,9 @@ class GaugePlan:
             end=reader.optional_integer("end"),
             level=level_of(reader.fraction("level")),
             band=band_of(reader.text("band")),
+            discovery=read_as(reader.take("discovery"), Discovery)
+            if "discovery" in reader.names
+            else None,
         )
         reader.done()
         plan.verify()
@@ -394,6 +404,7 @@ class GaugePlan:
             raise _unpaid("a horizon within the end", "another")
         self._verify_distinct()
         self._verify_responses()
+        self._verify_discovery()
         self.charged()
 
     def _verify_distinct(self) -> None:
@@ -413,10 +424,31 @@ class GaugePlan:
         if not alike or strategy != Responses(law.scale):
             raise _unpaid("flips of bits, with the bias that is taken out", "others")
 
+    def _verify_discovery(self) -> None:
+        """Refuse items that nobody knows without a threshold that pays for their names."""
+        discovery = self.discovery
+        if (discovery is None) != (self.neighbors.cells is not None):
+            raise _unpaid("either known cells or a discovery", "another plan")
+        if discovery is None:
+            return
+        if self.cells is not None or self.scalar or self.neighbors.distinct is not None:
+            raise _unpaid("sums of items without names", "others")
+        try:
+            paid = discovery.paid(self.strategy, self.law, self.neighbors, self.end)
+        except UnsupportedCombination:
+            raise _unpaid("a strategy that is proved for unknown items", "another") from None
+        if not paid:
+            raise _unpaid("a threshold that pays for names", "a lower one")
+
+    @property
+    def flips(self) -> bool:
+        """Whether bits are flipped (randomised response), not numbers added."""
+        return isinstance(self.law, BitFlips)
+
     @property
     def noise(self) -> str:
         """The kind of the noise, in words."""
-        if isinstance(self.law, BitFlips):
+        if self.flips:
             return "randomised response"
         return NOISE_IN_WORDS[type(self.cost)]
 

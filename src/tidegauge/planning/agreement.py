@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tidegauge.planning import durations, fields, form
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.items import items_of
 from tidegauge.planning.known_values import distinct, values_of_file
 from tidegauge.planning.named import why_not
 from tidegauge.planning.parts import (
@@ -25,6 +27,7 @@ from tidegauge.planning.parts import (
     count_cells,
 )
 from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.ranks import refuse_beside_top
 from tidegauge.planning.settings import Settings, Sink
 from tidegauge.planning.sources import kind_of, unknown_kind
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
@@ -41,6 +44,13 @@ _PLACES = frozenset({"sources", "store", "public", "mark", "sinks"})
 _CLOCK = frozenset({"step", "start", "end", "event_time", "timezone", "time_format"})
 
 
+_WHY_NOT_RECORDS = {
+    **dict.fromkeys(
+        ("event_time", "timezone", "time_format", "start"),
+        "Records are counted, whenever they happened.",
+    ),
+    "event": "Rows of one event would be several steps, and it has one.",
+}
 _WHY_NOT_DISTINCT = {
     "views": "Expected no views beside count_distinct, got some. Different values of another "
     "window are no function of these: each window is a gauge of its own.",
@@ -56,7 +66,12 @@ _WHY_NOT_DISTINCT = {
 def _kind(read: form.GaugeForm) -> Kind:
     if read.count_distinct is not None:
         return "count_distinct"
-    return "count" if read.sum is None else "sum"
+    return "count" if read.sum is None else "sum"  # a top_k is a count of which less is shown
+
+
+def _rest(read: form.GaugeForm) -> str | None:
+    """The name of the cell for the rest; None: it is left out, as where cells are ranked."""
+    return None if read.other == "drop" or read.top_k is not None else read.other
 
 
 class Agreement:
@@ -95,6 +110,7 @@ class Agreement:
             horizon=horizon,
             about=tuple(sorted(about.items())),
             multiline=self._read.csv.multiline,
+            event=self._read.event,
             settings=settings,
             warnings=tuple(self._document.warnings),
         )
@@ -142,12 +158,12 @@ class Agreement:
     def _time(self) -> TimeColumn | None:
         read = self._read
         if read.step is None:
-            for name in ("event_time", "timezone", "time_format", "start"):
+            for name in ("event_time", "timezone", "time_format", "start", "event"):
                 if name in read.model_fields_set:
                     self._refuse(
                         (name,),
-                        f"Expected no {name} with step: record, got one. Records are counted, "
-                        "whenever they happened. Remove it.",
+                        f"Expected no {name} with step: record, got one. {_WHY_NOT_RECORDS[name]} "
+                        "Remove it.",
                         key=True,
                     )
             return None
@@ -224,14 +240,15 @@ class Agreement:
     def _gauge(self, name: str, read: form.GaugeForm) -> GaugeConfig | None:
         path: Path_ = ("gauges", name)
         self._try(path, lambda: fields.name(name), key=True)
-        given = [part for part in (read.count, read.sum, read.count_distinct) if part is not None]
+        parts = (read.count, read.sum, read.count_distinct, read.top_k)
+        given = [part for part in parts if part is not None]
         if len(given) != 1:
-            got = ("none of them", "", "both", "all three")[len(given)]
+            got = ("none of them", "", "both", "three", "all four")[len(given)]
             self._refuse(
                 path,
-                f"Expected count, sum or count_distinct, got {got}. Each is a gauge of its own. "
-                "Write count: {where: ...}, sum: {column: ..., bounds: [lowest, highest]}, or "
-                "count_distinct: {column: ..., window: 7d}.",
+                f"Expected count, sum, count_distinct or top_k, got {got}. Each is a gauge of its "
+                "own. Write count: {where: ...}, sum: {column: ..., bounds: [lowest, highest]}, "
+                "count_distinct: {column: ..., window: 7d}, or top_k: {k: 10}.",
                 key=True,
             )
             return None
@@ -254,25 +271,32 @@ class Agreement:
         if grains is None or by is None:
             return None
         low, high, round_to = grains
+        other = _rest(read)
+        cells = prod(len(values) + (other is not None) for _, values in by)
+        if read.top_k is not None:
+            refuse_beside_top(read, cells, self._refusing(path))
+        max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
         most = self._most(path, read, max(abs(low), abs(high)), round_to)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
             most = MOST_VALUES  # never cut off, see the engine
-        what: Any = given[0]  # one of three forms
+        what: Any = given[0]  # one of four forms
         return GaugeConfig(
             name=name,
             kind=_kind(read),
-            column=None if read.count is not None else what.column,
+            column=getattr(what, "column", None),
             low=low,
             high=high,
             round_to=round_to,
             where=what.where,
             by=by,
-            other=None if not by or read.other == "drop" else read.other,
+            other=other if by else None,
             views=views,
             anticipate=tuple(self._anticipated(path, read)),
             budget_weight=weight,
             max_per_step=most,
             totals=read.totals,
+            max_items=max_items,
+            top=None if read.top_k is None else read.top_k.k,
             level=read.level,
             band=read.band,
             strategy=read.strategy,
@@ -288,6 +312,17 @@ class Agreement:
         if own is not None:
             return (form.View("polynomial_sum", own),)
         return form.View("step", Step()), form.View("running", Running())
+
+    @property
+    def _has_event(self) -> bool:
+        """Whether events are sets of rows, or would be if the field were right."""
+        return self._read.event is not None or "event" in self._wrong
+
+    def _refusing(self, path: Path_) -> Callable[[str, str], None]:
+        """Refuse a field of a gauge; without a name: the gauge."""
+        return lambda name, message: self._refuse(
+            (*path, name) if name else path, message, key=True
+        )
 
     def _distinct(
         self, path: Path_, read: form.GaugeForm, window: form.View
@@ -387,7 +422,7 @@ class Agreement:
                 distinct(self._document, place, values)
             if not values and len(self._document.problems) == before:
                 self._refuse(place, "Expected at least one known value, got none. List them.")
-            if read.other != "drop" and read.other in values:
+            if _rest(read) in values:
                 self._refuse(
                     (*path, "other") if "other" in read.model_fields_set else place,
                     f"Expected a name for the rest that is no value of {column}, got "
@@ -405,7 +440,7 @@ class Agreement:
             )
         if len(self._document.problems) > before:
             return None
-        other = None if read.other == "drop" else read.other
+        other = _rest(read)
         self._try((*path, "by"), lambda: count_cells(crossed, other if crossed else None), key=True)
         return tuple(crossed)
 
@@ -420,7 +455,7 @@ class Agreement:
                 "up. Remove it.",
                 key=True,
             )
-        rest = "" if read.other == "drop" else read.other
+        rest = _rest(read) or ""
         for column, values in crossed:
             if ALL_CELLS in (*values, rest):
                 self._refuse(

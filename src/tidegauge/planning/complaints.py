@@ -13,7 +13,6 @@ __all__ = ["note", "value_at"]
 
 _LATER = {
     "mean": "A mean",
-    "top_k": "A top-k",
     "strategy": "A strategy by name",
     "late": "A rule for late events",
     "grace": "A grace for late events",
@@ -25,9 +24,16 @@ _NEEDED = {
     "unit": "It says who is protected, and there is no default. Write unit: event, or "
     "unit: {id: customer, max_contributions: 20, per: lifetime}.",
     "gauges": "Write gauges: {visits: count}.",
+    "k": "It is how many cells are published at each step. Write k: 10.",
     "bounds": "Without them one row could move a sum without end. Write bounds: [0, 100].",
     "per": "A bound for the lifetime of the store promises more than one for each day. Write "
     "per: lifetime, or a duration.",
+}
+_KINDS = {
+    "count": form.CountForm,
+    "sum": form.SumForm,
+    "count_distinct": form.DistinctForm,
+    "top_k": form.TopForm,
 }
 _LENGTHS = ("missing", "too_short", "too_long")
 
@@ -87,8 +93,8 @@ def value_at(root: Any, path: Path_) -> Any:
 def _unknown(parent: Path_, name: str) -> str:
     if name in _LATER and (len(parent) == 2 or not parent):
         return (
-            f"Expected count, sum or count_distinct, got {name}. {_LATER[name]} is not available "
-            "in this version. Remove it."
+            f"Expected count, sum, count_distinct or top_k, got {name}. {_LATER[name]} is not "
+            "available in this version. Remove it."
         )
     known = list(_model(parent).model_fields)
     return f"Expected a known field, got {shown(name)}. {did_you_mean(name, known)}"
@@ -97,12 +103,8 @@ def _unknown(parent: Path_, name: str) -> str:
 def _model(path: Path_) -> Any:
     """The model of the mapping at a path."""
     match path:
-        case ("gauges", _, "count"):
-            return form.CountForm
-        case ("gauges", _, "sum"):
-            return form.SumForm
-        case ("gauges", _, "count_distinct"):
-            return form.DistinctForm
+        case ("gauges", _, "count" | "sum" | "count_distinct" | "top_k" as kind):
+            return _KINDS[kind]
         case ("gauges", _, "by", _):
             return form.FileForm
         case ("gauges", _, "views" | "anticipate", _):

@@ -38,6 +38,8 @@ class GaugeConfig:
     budget_weight: Fraction
     max_per_step: int
     totals: bool
+    max_items: int
+    top: int | None
     level: float
     band: Band
     strategy: ByName | None
@@ -51,6 +53,7 @@ class Config:
         file: As it was named.
         horizon: Steps that accuracy is designed for; None: unknown.
         multiline: Whether newlines within quotes belong to a field of a CSV source.
+        event: Column whose rows of one value are one event; None: each row is one.
         settings: What cannot affect a release's distribution.
         warnings: What is allowed and probably not meant.
     """
@@ -65,5 +68,6 @@ class Config:
     horizon: int | None
     about: tuple[tuple[str, str], ...]
     multiline: bool
+    event: str | None
     settings: Settings = field(compare=False)
     warnings: tuple[Problem, ...] = field(default=(), compare=False)

@@ -17,6 +17,7 @@ from tidegauge.planning.document import Scalar
 from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Running, Step, Window
 
 __all__ = [
+    "RANKED",
     "RESERVED",
     "amount",
     "cell_value",
@@ -31,6 +32,9 @@ __all__ = [
     "whole",
     "zone",
 ]
+
+RANKED = frozenset(["rank", "close"])
+"""Columns that releases of ranked cells have beside the others."""
 
 RESERVED = frozenset(
     [

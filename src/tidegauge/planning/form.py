@@ -238,6 +238,10 @@ class SumForm(_Strict):
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
+def _most_ranked(value: Any) -> int:
+    return fields.whole(value, 1, 1 << 20)
+
+
 def _distinct_window(value: Any, step_us: int | None) -> View:
     """Read which different values are counted, as the one view of their gauge."""
     if isinstance(value, Scalar) and value == "running":
@@ -257,6 +261,15 @@ class DistinctForm(_Strict):
     column: Text = Field(description="Text, integers or truth values; nulls are not counted")
     window: Annotated[View, _scalar(_distinct_window, str | int, steps=True)] = Field(
         description="Values of so long; or running: all since the start"
+    )
+    where: Annotated[str | None, _scalar(_predicate, str)] = None
+
+
+class TopForm(_Strict):
+    """The cells with the most rows."""
+
+    k: Annotated[int, _scalar(_most_ranked, int)] = Field(
+        description="How many are published at each step; fewer if there are fewer cells"
     )
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
@@ -403,6 +416,18 @@ def _strategy(value: Any) -> ByName:
         raise refusal(str(error)) from None
 
 
+def _repeats(value: Any) -> int:
+    if isinstance(value, Scalar) and value == "once":
+        return 1
+    try:
+        return fields.whole(value)
+    except TidegaugeError:
+        raise refusal(
+            f"Expected once or a number above 0, got {fields.seen(value)}. It bounds how often one "
+            "event counts in a cell. Write once, or 3."
+        ) from None
+
+
 def _bare(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """Read ``count:`` without a condition."""
     return _EVERY_ROW if isinstance(value, Scalar) and value.empty else handler(value)
@@ -416,6 +441,7 @@ class GaugeForm(_Strict):
     count_distinct: DistinctForm | None = Field(
         None, description="Different values of a column; another window is another gauge"
     )
+    top_k: TopForm | None = Field(None, description="A count by cells: its largest, ranked")
     by: dict[
         Key,
         Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],
@@ -437,6 +463,12 @@ class GaugeForm(_Strict):
         "pointwise", description="Whether the level holds at each step alone, or for all at once"
     )
     max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
+    max_items: Count | None = Field(
+        None, description="Most cells that one event touches; beside event"
+    )
+    repeats: Annotated[int | None, _scalar(_repeats, str | int)] = Field(
+        None, description="How many times an event counts in a cell: once, or up to a number"
+    )
     strategy: Annotated[
         ByName | None,
         PlainValidator(_strategy, json_schema_input_type=str | dict[str, dict[str, float]]),
@@ -500,6 +532,9 @@ class ConfigForm(_Strict):
     ] = Field(description="Files (.csv, .jsonl, .parquet), globs, or - for JSONL on standard input")
     csv: CsvForm = Field(default_factory=CsvForm, description="How .csv sources are cut into rows")
     event_time: Line | None = Field(None, description="Column with the time of an event")
+    event: Line | None = Field(
+        None, description="Column whose rows of one value are one event; else each row is one"
+    )
     timezone: Annotated[str | None, _scalar(_zone, str)] = Field(
         None, description="Zone of stamps that carry none"
     )

@@ -25,6 +25,7 @@ __all__ = [
     "TimeColumn",
     "count_cells",
     "distinct_of",
+    "for_all",
     "neighbors_of",
 ]
 
@@ -95,8 +96,9 @@ class PlannedGauge:
         name: As published.
         kind: ``"count"`` of rows, ``"sum"`` of a column or ``"count_distinct"`` values of it.
         column: What is summed, or whose values are counted; None for a count.
-        low: Least contribution of a row, in grains; values below count as this.
-        high: Largest contribution of a row, in grains; values above count as this.
+        low: Least contribution of an event to a cell, in grains; less counts as this.
+        high: Largest contribution of an event to a cell, in grains; more counts as this. Of an
+            event that is a set: how many times it counts in a cell, or how many values it brings.
         round_to: The value of one grain.
         where: Canonical text of the predicate; a row counts only if it is TRUE; None: every row.
         by: Name of each column that cells are made of, and its known values.
@@ -107,6 +109,8 @@ class PlannedGauge:
         budget_weight: Its part in the split of the budget.
         mechanism: Strategy, noise and cost, with all their numbers.
         totals: Whether the sum of all cells is published as well, as the cell ``*``.
+        max_items: Most cells that one event touches.
+        top: How many cells are published at a step, the largest in their order; None: all.
     """
 
     name: str
@@ -124,6 +128,17 @@ class PlannedGauge:
     budget_weight: Fraction
     mechanism: GaugePlan
     totals: bool = False
+    max_items: int = 1
+    top: int | None = None
+
+    @cached_property
+    def shown(self) -> GaugePlan:
+        """The mechanism with the intervals that are published: of ranked cells, of all at once.
+
+        The largest of many values is likely to have the largest noise, too: so each cell's share
+        of what may be missed is one of as many as there are cells (Boole).
+        """
+        return self.mechanism if self.top is None else for_all(self.mechanism, len(self.cells))
 
     @property
     def distinct(self) -> Distinct | None:
@@ -132,7 +147,7 @@ class PlannedGauge:
 
     @property
     def largest(self) -> int:
-        """No contribution of a row is larger in size, in grains."""
+        """No contribution of an event to a cell is larger in size, in grains."""
         return max(-self.low, self.high)
 
     @cached_property
@@ -158,6 +173,16 @@ class PlannedGauge:
         return tuple(sorted(names))
 
 
+def for_all(mechanism: GaugePlan, cells: int) -> GaugePlan:
+    """Return a plan whose intervals cover so many cells at once, at the level of one.
+
+    Raises:
+        InvalidParameter: So little may then be missed that no tail is known.
+    """
+    miss = (1 - Fraction(repr(mechanism.level))) / cells
+    return mechanism.with_intervals(float(1 - miss))
+
+
 def distinct_of(kind: Kind, views: Sequence[tuple[str, Decay]]) -> Distinct | None:
     """Return which different values a gauge counts, by its one view; None: it counts none."""
     if kind != "count_distinct":
@@ -173,9 +198,13 @@ def neighbors_of(
     high: int,
     cells: int,
     distinct: Distinct | None = None,
+    max_items: int = 1,
 ) -> Neighbors:
-    """Return what may differ between neighbors in a gauge where an event touches one cell."""
-    return Neighbors(unit, relation, min(low, 0), max(high, 0), 1, cells, distinct)
+    """Return what may differ between neighbors in a gauge.
+
+    A row whose value is missing or that does not pass contributes 0, so 0 is in the range.
+    """
+    return Neighbors(unit, relation, min(low, 0), max(high, 0), max_items, cells, distinct)
 
 
 def count_cells(by: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> int:

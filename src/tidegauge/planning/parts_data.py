@@ -11,11 +11,12 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain
 from tidegauge.planning.durations import microseconds_of
-from tidegauge.planning.fields import RESERVED, is_line
+from tidegauge.planning.fields import RANKED, RESERVED, is_line
 from tidegauge.planning.fields import name as folder_name
 from tidegauge.planning.fields import zone as known_zone
 from tidegauge.planning.parts import (
     ALL_CELLS,
+    MOST_CELLS,
     Clock,
     IdUnit,
     Kind,
@@ -30,6 +31,7 @@ __all__ = [
     "clock_of",
     "gauge_data",
     "gauge_of",
+    "line",
     "texts_of",
     "time_of",
     "unit_of",
@@ -48,8 +50,8 @@ _LIFETIME = "lifetime"
 
 
 def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
-    """Return a gauge as plain data; of totals it speaks only where they are published."""
-    data = {
+    """Return a gauge as plain data; of totals and sets of cells it speaks only where there are."""
+    data: dict[str, Any] = {
         "name": gauge.name,
         "kind": gauge.kind,
         "column": gauge.column,
@@ -65,7 +67,13 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         "budget_weight": fraction_text(gauge.budget_weight),
         "mechanism": gauge.mechanism.stored(),
     }
-    return {**data, "totals": True} if gauge.totals else data
+    if gauge.totals:
+        data["totals"] = True
+    if gauge.max_items != 1:
+        data["max_items"] = gauge.max_items
+    if gauge.top is not None:
+        data["top"] = gauge.top
+    return data
 
 
 def clock_of(reader: Reader) -> Clock:
@@ -83,7 +91,7 @@ def clock_of(reader: Reader) -> Clock:
 
 def time_of(reader: Reader) -> TimeColumn:
     """Read the time column that was stored."""
-    column, zone = _line(reader.text("column")), reader.optional_text("timezone")
+    column, zone = line(reader.text("column")), reader.optional_text("timezone")
     written = reader.text("format")
     reader.done()
     if zone is not None:
@@ -98,7 +106,7 @@ def time_of(reader: Reader) -> TimeColumn:
 
 def unit_of(reader: Reader) -> IdUnit:
     """Read the id unit that was stored."""
-    column = _line(reader.text("id"))
+    column = line(reader.text("id"))
     most = integer("max_contributions", reader.integer("max_contributions"), low=1, high=1 << 40)
     per = reader.take("per")
     reader.done()
@@ -133,6 +141,8 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         budget_weight=reader.fraction("budget_weight"),
         mechanism=GaugePlan.restore(reader.take("mechanism")),
         totals="totals" in reader.names and reader.flag("totals"),
+        max_items=reader.integer("max_items") if "max_items" in reader.names else 1,
+        top=reader.integer("top") if "top" in reader.names else None,
     )
     reader.done()
     every.done()
@@ -156,8 +166,9 @@ def _check_gauge(gauge: PlannedGauge) -> None:
         more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
         if more or not isinstance(gauge.views[0][1], Running | Window):
             raise changed("one window of different values", "another view of them")
-    if gauge.kind != "sum" and (gauge.low, gauge.high, gauge.round_to) != (0, 1, Fraction(1)):
-        raise changed("a count to go up by 1", "another contribution")
+    _check_contribution(gauge)
+    if gauge.top is not None:
+        _check_top(gauge, gauge.top)
     if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
         raise changed("ordered bounds, and numbers above 0", "others")
     _check_cells(gauge)
@@ -167,14 +178,32 @@ def _check_gauge(gauge: PlannedGauge) -> None:
     texts = [gauge.column, gauge.where, gauge.other]
     texts += [text for pair in gauge.by for text in (pair[0], *filter(None, pair[1]))]
     for text in [*(text for text in texts if text is not None), *(name for name, _ in gauge.views)]:
-        _line(text)
+        line(text)
     if not RESERVED.isdisjoint(dict(gauge.by)):
         raise changed("by columns that no release has", "one that it has")
     if gauge.mechanism.cells is not None or gauge.mechanism.scalar:
         raise changed("a mechanism whose cells are those of the gauge", "one with its own")
 
 
-def _line(text: str) -> str:
+def _check_contribution(gauge: PlannedGauge) -> None:
+    distinct = gauge.kind == "count_distinct"
+    if gauge.kind != "sum" and (gauge.low, gauge.round_to) != (0, Fraction(1)):
+        raise changed("a count to go up by whole numbers", "another contribution")
+    if not 1 <= gauge.max_items <= (1 if distinct else len(gauge.cells)):
+        raise changed("an event to touch no more cells than there are", "more, or none")
+    if distinct and gauge.by and gauge.high != 1:
+        raise changed("one value of an event where they are counted by cells", "several")
+
+
+def _check_top(gauge: PlannedGauge, top: int) -> None:
+    whole = gauge.kind != "count" or gauge.totals or gauge.other is not None or not gauge.by
+    if whole or not 1 <= top <= MOST_CELLS:
+        raise changed("the largest of known cells that are counted", "those of another gauge")
+    if not RANKED.isdisjoint(dict(gauge.by)):
+        raise changed("by columns that no ranked release has", "one that it has")
+
+
+def line(text: str) -> str:
     """A name that stands in published documents: another line could say what was not signed."""
     if not text.strip() or not is_line(text):
         raise changed("one line of printable text in each name", "another")
@@ -207,7 +236,7 @@ def _anticipated(items: tuple[Any, ...]) -> tuple[Decay, ...]:
 def texts_of(data: Any, what: str) -> tuple[tuple[str, str], ...]:
     """Read a mapping of texts of one line, sorted by their names."""
     reader = Reader(data, what)
-    pairs = tuple((_line(name), reader.text(name)) for name in sorted(reader.names))
+    pairs = tuple((line(name), reader.text(name)) for name in sorted(reader.names))
     reader.done()
     if not all(is_line(text) for _, text in pairs):
         raise changed(f"one line of printable text in each field of {what}", "another")

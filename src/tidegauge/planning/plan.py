@@ -28,6 +28,7 @@ from tidegauge.planning.parts_data import (
     clock_of,
     gauge_data,
     gauge_of,
+    line,
     texts_of,
     time_of,
     unit_of,
@@ -72,6 +73,8 @@ class Plan:
         about: What the operator says of the publication: field and text.
         versions: Of the library that made the plan: name and version.
         multiline: Whether newlines within quotes belong to a field of a CSV source.
+        event: Column whose rows of one value are one event, of one id if an id is protected; None:
+            each row is an event.
     """
 
     clock: Clock
@@ -83,6 +86,7 @@ class Plan:
     about: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
     multiline: bool = False
+    event: str | None = None
 
     def canonical(self) -> bytes:
         """Return the bytes that are hashed, signed and published."""
@@ -103,6 +107,7 @@ class Plan:
         for gauge in data["gauges"]:
             del gauge["views"], gauge["every"], gauge["anticipate"]
             gauge.pop("totals", None)
+            gauge.pop("top", None)
             for name in ("views", "level", "band"):
                 del gauge["mechanism"][name]
         del data["about"], data["versions"]
@@ -123,6 +128,7 @@ class Plan:
                 gauge["window"] = gauge["views"][0][1]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
             gauge.pop("totals", None)
+            gauge.pop("top", None)
         del data["about"], data["versions"]
         return digest(canonical_bytes(data))
 
@@ -147,6 +153,7 @@ class Plan:
                 views=theirs.views,
                 every=theirs.every,
                 totals=theirs.totals,
+                top=theirs.top,
                 mechanism=replace(
                     mine.mechanism,
                     views=theirs.views,
@@ -180,6 +187,8 @@ class Plan:
             names.add(self.time.column)
         if self.unit is not None:
             names.add(self.unit.column)
+        if self.event is not None:
+            names.add(self.event)
         return tuple(sorted(names))
 
     @cached_property
@@ -199,13 +208,16 @@ class Plan:
         return ledger
 
     def neighbors(
-        self, low: int, high: int, cells: int, distinct: Distinct | None = None
+        self,
+        low: int,
+        high: int,
+        cells: int,
+        distinct: Distinct | None = None,
+        max_items: int = 1,
     ) -> Neighbors:
-        """Return what one protected unit can move in a gauge, in grains.
-
-        A row whose value is missing or that does not pass contributes 0, so 0 is in the range.
-        """
-        return neighbors_of(self.privacy_unit, self.relation, low, high, cells, distinct)
+        """Return what one protected unit can move in a gauge, in grains."""
+        unit, relation = self.privacy_unit, self.relation
+        return neighbors_of(unit, relation, low, high, cells, distinct, max_items)
 
     def verify(self) -> None:
         """Refuse a plan whose parts contradict one another.
@@ -216,11 +228,17 @@ class Plan:
         """
         if len({gauge.name for gauge in self.gauges}) < len(self.gauges) or not self.gauges:
             raise changed("gauges, each once", "none, or one twice")
+        if self.event is not None and self.clock.step_us is None:
+            raise changed("rows of one event in one step", "a step for each of them")
         for gauge in self.gauges:
             mechanism = gauge.mechanism
+            one = gauge.max_items == 1 and (gauge.kind == "sum" or gauge.high == 1)
+            if self.event is None and not one:
+                raise changed("a row to count once, in one cell", "more, without sets of rows")
             mechanism.verify()
             distinct = distinct_of(gauge.kind, gauge.views)
-            expected = self.neighbors(gauge.low, gauge.high, len(gauge.cells), distinct)
+            low, high, cells = gauge.low, gauge.high, len(gauge.cells)
+            expected = self.neighbors(low, high, cells, distinct, gauge.max_items)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:
@@ -247,7 +265,7 @@ class Plan:
 
 def _plan_data(plan: Plan) -> dict[str, Any]:
     time, unit = plan.time, plan.unit
-    data = {
+    data: dict[str, Any] = {
         "tidegauge_plan": FORMAT,
         "clock": {
             "start_us": plan.clock.start_us,
@@ -266,7 +284,11 @@ def _plan_data(plan: Plan) -> dict[str, Any]:
         "about": dict(plan.about),
         "versions": dict(plan.versions),
     }
-    return {**data, "csv": {"multiline": True}} if plan.multiline else data
+    if plan.multiline:
+        data["csv"] = {"multiline": True}
+    if plan.event is not None:
+        data["event"] = plan.event
+    return data
 
 
 def _plan_of(data: Any) -> Plan:
@@ -288,6 +310,7 @@ def _plan_of(data: Any) -> Plan:
         about=texts_of(reader.take("about"), "about"),
         versions=texts_of(reader.take("versions"), "versions"),
         multiline="csv" in reader.names and _multiline(Reader(reader.take("csv"), "csv")),
+        event=line(reader.text("event")) if "event" in reader.names else None,
     )
     reader.done()
     if (plan.clock.step_us is None) != (plan.time is None):

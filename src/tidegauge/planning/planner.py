@@ -39,6 +39,7 @@ def plan_of(config: Config) -> Plan:
         about=config.about,
         versions=_versions(),
         multiline=config.multiline,
+        event=config.event,
     )
     plan.verify()
     return plan
@@ -76,7 +77,9 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         cells=None,
         scalar=False,
         guarantee=config.guarantee,
-        neighbors=neighbors_of(unit, config.relation, gauge.low, gauge.high, cells, distinct),
+        neighbors=neighbors_of(
+            unit, config.relation, gauge.low, gauge.high, cells, distinct, gauge.max_items
+        ),
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,
         end=config.clock.end,
@@ -113,6 +116,8 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         budget_weight=gauge.budget_weight,
         mechanism=mechanism,
         totals=gauge.totals,
+        max_items=gauge.max_items,
+        top=gauge.top,
     )
 
 

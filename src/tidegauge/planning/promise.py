@@ -31,8 +31,20 @@ def protected_of(plan: Plan) -> Protected:
         start = "the first" if clock.step_us is None else instant_text(clock.start_us)
         period = f"the periods of {length} counted from {start}"
     return Protected(
-        plan.privacy_unit, plan.relation, period, records=clock.step_us is None, bounded=True
+        plan.privacy_unit,
+        plan.relation,
+        period,
+        records=clock.step_us is None,
+        bounded=True,
+        event=_event(plan),
     )
+
+
+def _event(plan: Plan) -> str | None:
+    """What makes rows one event, in words; None: each row is one."""
+    if plan.event is None:
+        return None
+    return f"one {plan.event}" if plan.unit is None else f"one {plan.unit.column} and {plan.event}"
 
 
 def promise(plan: Plan, releases: int = 1) -> str:
@@ -72,6 +84,8 @@ def odds(plan: Plan, releases: int = 1) -> str:
         found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu))
     elif isinstance(spent, PureDP):
         found = _found(float(spent.epsilon), 0.0)
+    elif isinstance(spent, ApproxDP):  # noise, and names of items on top
+        found = _found(float(spent.epsilon), float(spent.delta))
     else:
         found = min(_found(float(epsilon_from_rho(spent.rho, d)), d) for d in _DELTAS)
     percent = min(100.0, math.ceil(1000 * found * (1 + 1e-12)) / 10)

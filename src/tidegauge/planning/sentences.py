@@ -36,9 +36,14 @@ def duties(plan: Plan, releases: int = 1) -> tuple[str, ...]:
         if releases == 1
         else f"The plan was released {releases} times; a further release spends as much again.",
     ]
-    if plan.unit is None:
+    if plan.event is not None:
+        found.append(
+            f"Column {plan.event} has one id for each event, never used again: two events of one "
+            "id are one, and one event of two ids is two."
+        )
+    elif plan.unit is None:
         found.append("Each event is delivered once: a row that stands twice counts twice.")
-    else:
+    if plan.unit is not None:
         found.append(f"Column {plan.unit.column} has one id for each one who is to be protected.")
     if plan.multiline:
         found.append(
@@ -73,8 +78,12 @@ def declared(plan: Plan) -> dict[str, str]:
         during = protected_of(plan).period
         which = f"in each of {during}" if during else "over the whole life of the store"
         found["id"] = f"column {unit.column}, at most {unit.max_contributions:,} events {which}"
+    if plan.event is not None:
+        found["event"] = f"all rows of one {plan.event}, at the step of the earliest"
     for gauge in plan.gauges:
         found |= _declared_of(gauge)
+        if plan.event is not None:
+            found[f"{gauge.name}, of one event"] = _items(gauge)
     horizon = plan.gauges[0].mechanism.horizon
     found["horizon"] = "unknown" if horizon is None else f"{horizon:,} steps"
     return found
@@ -103,6 +112,21 @@ def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
     return found
 
 
+def _items(gauge: PlannedGauge) -> str:
+    """How much of an event that is a set counts."""
+    if gauge.kind == "count_distinct":
+        return f"at most {_few(gauge.high, 'value')}: the smallest by a keyed hash"
+    cells = f"at most {_few(gauge.max_items, 'cell')}: the smallest by bytes; " if gauge.by else ""
+    if gauge.kind == "sum":
+        return f"{cells}the sum of its amounts in each, clamped to the bounds"
+    times = "once" if gauge.high == 1 else f"up to {gauge.high:,} times"
+    return f"{cells}{times} in each"
+
+
+def _few(number: int, word: str) -> str:
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def _number(value: Fraction) -> str:
     value = Fraction(value)
     return f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):,.12g}"
@@ -117,7 +141,8 @@ def _code(text: str) -> str:
 def measured(plan: Plan, gauge: PlannedGauge) -> str:
     """Return in one sentence what a gauge measures, with which noise, at what cost."""
     mechanism, cost = gauge.mechanism, gauge.mechanism.cost
-    what = "number of rows" if gauge.kind == "count" else gauge_in_words(gauge)
+    rows = "rows" if plan.event is None else "events"
+    what = f"number of {rows}" if gauge.kind == "count" else gauge_in_words(gauge)
     where = "" if gauge.where is None else f" where {_code(gauge.where)}"
     by = f" by {' and '.join(column for column, _ in gauge.by)}" if gauge.by else ""
     spends = f"mu^2 = {rounded_up(cost.mu_squared)}" if isinstance(cost, GaussianCost) else (
@@ -126,12 +151,13 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
     views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
     totals = "; and of each of them the sum of all cells, as the cell *" if gauge.totals else ""
+    top = f"; of each the {gauge.top} largest cells, ranked by noisy values" if gauge.top else ""
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
-        f"Published: {views}{totals}."
+        f"Published: {views}{totals}{top}."
     )
 
 
@@ -156,7 +182,14 @@ def left_out(plan: Plan) -> tuple[str, ...]:
             f"rows without an id in {plan.unit.column}, or with one spelled as a float (1.0); ids "
             "are compared as text, byte for byte"
         )
-        rows.append("rows beyond the bound of their id")
+        beyond = "rows" if plan.event is None else "events"
+        rows.append(f"{beyond} beyond the bound of their id")
+    if plan.event is not None:
+        rows.append(
+            f"rows without an event in {plan.event}, judged as ids are; of an event, cells and "
+            "repeats beyond what is declared; and events that began before the first step, or "
+            "whose first step was published before they came"
+        )
     if any(gauge.by and gauge.other is None for gauge in plan.gauges):
         rows.append("rows whose value is not among the declared ones, where other is dropped")
     sums = [gauge for gauge in plan.gauges if gauge.kind == "sum"]
@@ -181,6 +214,8 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
     ids = ""
     if plan.unit is not None:
         ids = ", and how often each id was counted, under keyed hashes of the ids"
+    if plan.event is not None:
+        ids += ", and keyed hashes of the ids of all events so far"
     if any(gauge.kind == "count_distinct" for gauge in plan.gauges):
         ids += (
             ", and keyed hashes of the values that later counts need, with their cells and when "

@@ -152,6 +152,7 @@ def privacy_data(plan: Plan, further: Sequence[Further] = ()) -> dict[str, Any]:
         "unit": "event"
         if unit is None
         else {"id": unit.column, "max_contributions": unit.max_contributions, "per": unit.per},
+        "event": plan.event,
         "neighboring_relation": plan.relation.value,
         "protected": protected_of(plan).sentences(),
         "releases": releases,

@@ -20,6 +20,7 @@ from tidegauge.planning import fields
 from tidegauge.planning.declared import Config
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.form import View
+from tidegauge.planning.parts import count_cells, for_all
 from tidegauge.planning.planner import compared
 from tidegauge.planning.problems import did_you_mean
 from tidegauge.planning.widest import worst_half_width
@@ -183,9 +184,11 @@ def _widths(config: Config, plans: Plans, targets: Sequence[Target]) -> list[tup
     """The largest half-width of each target's view, in its unit, and its step."""
     found = []
     for target in targets:
-        view = target.view
-        width, step = worst_half_width(plans[target.gauge], view.decay, view.every)
-        found.append((width * float(config.gauges[target.gauge].round_to), step))
+        view, gauge, plan = target.view, config.gauges[target.gauge], plans[target.gauge]
+        if gauge.top is not None:
+            plan = for_all(plan, count_cells(gauge.by, gauge.other))
+        width, step = worst_half_width(plan, view.decay, view.every)
+        found.append((width * float(gauge.round_to), step))
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from tidegauge.mechanisms.comparison import least_std, worst_gain
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.noise.response import BitFlips
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.widest import worst_half_width
@@ -106,9 +105,9 @@ def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str,
 
     def noise(summed: int) -> dict[str, Any]:
         std = gauge.mechanism.noise_std(decay, steps, summed) * grain
-        half = gauge.mechanism.half_width(decay, steps, summed) * grain
+        half = gauge.shown.half_width(decay, steps, summed) * grain
         most = _worst_std(gauge.mechanism, decay, every) * math.sqrt(summed) * grain
-        width, step = worst_half_width(gauge.mechanism, decay, every, summed)
+        width, step = worst_half_width(gauge.shown, decay, every, summed)
         worst = {"step": step, "noise_std": most, "half_width": width * grain}
         return {"noise_std": std.tolist(), "half_width": half.tolist(), "worst": worst}
 
@@ -154,7 +153,7 @@ def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
     at every so many steps, only those count, in the noise and in the bound.
     """
     horizon, end = mechanism.horizon, mechanism.end
-    flips = isinstance(mechanism.law, BitFlips)
+    flips = mechanism.flips
     least = least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every, flips=flips)
     return _worst_std(mechanism, decay, every) / least if least else math.inf
 

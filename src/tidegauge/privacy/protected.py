@@ -24,6 +24,7 @@ class Protected:
         records: Whether each record is a step, so that one that is taken away leaves its step.
         bounded: Whether the bound on an id's events is kept by leaving out what is beyond it; else
             it is the caller's.
+        event: What makes rows one event, such as "one basket_id"; None: each row is an event.
 
     Examples:
         >>> from tidegauge.privacy.unit import Event
@@ -36,6 +37,7 @@ class Protected:
     period: str | None = None
     records: bool = False
     bounded: bool = False
+    event: str | None = None
 
     @property
     def is_added(self) -> bool:
@@ -85,12 +87,18 @@ class Protected:
                 whose, steps = "the values and cells of its events", "their steps"
             how = f"{whose} are these or any others, {steps} the same (`replace_one`)"
         found = [f"Protected is {who}: {how}."]
+        if self.event is not None:
+            found.append(
+                f"An event is all rows with {self.event}, taken together, at the step of the "
+                "earliest."
+            )
         if most is not None and self.bounded:
             which = " that a gauge counts" if self.is_added else ""
             during = " in a period" if self.period else ""
             first = "the first counts" if most == 1 else f"the first {most:,} count"
+            rows = "rows" if self.event is None else "events"
             found.append(
-                f"Of an id with more rows{which}{during}, only {first}, so that it is protected "
+                f"Of an id with more {rows}{which}{during}, only {first}, so that it is protected "
                 "whole."
             )
         return found

@@ -186,13 +186,13 @@ def test_counts_beyond_the_bound_stay_used_up():
 def test_ids_that_share_a_word_of_their_hash_share_no_bound(monkeypatch, per):
     rows = [(at(hour), unit, "a") for hour in range(6) for unit in "uvwxyz"]
     expected = read(frame_of(rows), k=2, per=per, last=6)
-    hashed = Bounding._hashed
+    hashed = Bounding.hashed
 
     def colliding(self, ids, wanted):
         high, low, known = hashed(self, ids, wanted)
         return np.full_like(high, 7), low, known
 
-    monkeypatch.setattr(Bounding, "_hashed", colliding)
+    monkeypatch.setattr(Bounding, "hashed", colliding)
     got = read(frame_of(rows), k=2, per=per, last=6)
     assert expected.arrays["all"].tolist() == got.arrays["all"].tolist()
     counts = expected.unit_state_at(3)["counts"].tolist()

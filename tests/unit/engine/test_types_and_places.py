@@ -11,7 +11,7 @@ from test_totals import KEY, Frames
 
 from tidegauge.connectors import lines
 from tidegauge.connectors.files import Files
-from tidegauge.engine import bounding
+from tidegauge.engine import hashed
 from tidegauge.engine.totals import totals
 from tidegauge.errors import SourceUnavailable
 from tidegauge.planning.plan import IdUnit
@@ -103,7 +103,7 @@ def test_a_whole_number_spelled_as_a_float_is_no_id(monkeypatch):
     one_id_counts_once(SPELLINGS[::-1])
     assert 5 == kept_of(frame_of(["12e3456", "1.5", "v1.0", "1.0.0", "1-e+3"]))
     assert 1 == kept_of(frame_of([1, 2]).head(1), frame_of([1.0, None, 1e16]))
-    monkeypatch.setattr(bounding, "_FLOAT", "^$")
+    monkeypatch.setattr(hashed, "_FLOAT", "^$")
     with pytest.raises(AssertionError):
         one_id_counts_once(SPELLINGS)
 

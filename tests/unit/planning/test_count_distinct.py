@@ -86,7 +86,10 @@ def test_the_papers_tree_can_be_asked_for(planned, read):
         ("{count_distinct: {column: v, window: 1d}, anticipate: [7d]}", "no anticipate beside"),
         ("{count_distinct: {column: v, window: 1d}, max_per_step: 9}", "no max_per_step beside"),
         ("{count_distinct: {column: v, window: 1d}, by: {o: [a]}, totals: true}", "no totals"),
-        ("{count_distinct: {column: v, window: 1d}, count: {}}", "count, sum or count_distinct"),
+        (
+            "{count_distinct: {column: v, window: 1d}, count: {}}",
+            "count, sum, count_distinct or top_k",
+        ),
         ("{count_distinct: {column: v}}", "window"),
         ("{count_distinct: {window: 1d}}", "column"),
         ("{count_distinct: {column: v, window: 90m}}", "whole number of steps"),

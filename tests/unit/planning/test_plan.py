@@ -364,7 +364,7 @@ EDITS = {
     "another relation": (lambda d: d.update(neighboring_relation="replace_one"), "for this unit"),
     "another end": (lambda d: d["clock"].update(end=9), "steps and views"),
     "other views": (lambda d: d["gauges"][0]["views"].pop(), "steps and views"),
-    "a larger event": (lambda d: d["gauges"][0].update(high=2), "go up by 1"),
+    "a larger event": (lambda d: d["gauges"][0].update(high=2), "count once, in one cell"),
     "a wild predicate": (lambda d: d["gauges"][0].update(where="sum(x) > 1"), "aggregate"),
     "a plain predicate": (lambda d: d["gauges"][0].update(where="x > 1"), "canonical form"),
     "no time": (lambda d: d.update(time=None), "time column"),

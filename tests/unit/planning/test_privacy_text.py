@@ -357,7 +357,7 @@ def test_a_mixed_spend_is_read_through_its_divergence():
             return ZCDP(Fraction(1, 100) * releases)
 
     class Other:
-        ledger, guarantee = Mixed(), plan.guarantee
+        ledger, guarantee, event = Mixed(), plan.guarantee, None
         unit, clock, relation, privacy_unit = (
             plan.unit, plan.clock, plan.relation, plan.privacy_unit,
         )  # fmt: skip

@@ -99,6 +99,18 @@ def test_a_gauge_among_several_gets_what_its_share_gives(tmp_path):
     assert small.value > found.value  # a quarter of the budget, not three
 
 
+def test_of_ranked_cells_the_interval_of_all_at_once_is_meant(tmp_path):
+    cells = "by: {kind: [a, b, c, d]}"
+    ranked = HOURLY.replace("count: ", f"top_k: {{k: 2}}, {cells}")
+    budget = solved(tmp_path, ranked, "window_1d=100")
+    assert budget.value > solved(tmp_path, HOURLY, "window_1d=100").value
+    plan = plan_of(budget.config)
+    ((found, _),) = budget.widths
+    (shown,) = [v for v in described(plan)["gauges"][0]["views"] if v["name"] == "window_1d"]
+    assert found == pytest.approx(shown["worst"]["half_width"])
+    assert found <= 100
+
+
 def test_sums_are_meant_in_the_unit_of_their_column(tmp_path):
     found = solved(tmp_path, BASKETS, "money.week=5000")
     text = BASKETS

@@ -344,12 +344,12 @@ def streams(quick: bool) -> list[tuple[Stream, tuple[bool, ...], int]]:
     drugs = grocery.items("product_type", grocery.OVER_THE_COUNTER)
     steps = 400 if quick else drugs["basket"].n_unique()
     both = (True, False)
-    found = [(stream("drug types per basket", drugs, 6, steps, False), both, 1 if quick else 8)]
+    found = [(stream("drug types per basket", drugs, 6, steps, False), both, 1 if quick else 4)]
     if not quick:
         for name, column, most, kinds, runs in (
-            ("departments per hour", "department", 8, (True,), 8),
-            ("product types per hour", "product_type", 16, both, 3),
-            ("products per hour", "product_id", 16, (False,), 2),
+            ("departments per hour", "department", 8, (True,), 4),
+            ("product types per hour", "product_type", 16, both, 2),
+            ("products per hour", "product_id", 16, (False,), 1),
         ):
             made = stream(name, grocery.items(column), most, HOURS, True)
             found.append((made, kinds, runs))

@@ -37,7 +37,8 @@ def example(folder: str) -> ModuleType:
     """The module that prepares the data of another example."""
     path = Path(__file__).resolve().parents[1] / folder / "prepare.py"
     spec = importlib.util.spec_from_file_location(f"{folder}_prepare", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -56,7 +57,7 @@ def figure(panels: int, size: tuple[float, float]) -> tuple[Any, Any]:
 
     picture = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(picture)
-    made = picture.subplots(1, panels)
+    made = picture.subplots(1, panels, squeeze=False)[0]
     for panel in made:
         panel.grid(color="#dddddd", linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)

@@ -286,9 +286,9 @@ def table(found: Found) -> str:
     lines = [
         "# The average of real values over time",
         "",
-        f"Root mean squared error: under the clips of {RUNS} runs, of the clip that moves of {FEW},",
-        "what they cut off, exactly, and the noise, as its law is. Measured: the same runs with the",
-        "noise that they had, which is much the same at all steps of a run.",
+        f"Root mean squared error under the clips of {RUNS} runs ({FEW} of the clip that moves):",
+        "what they cut off, exactly, and the noise, as its law is. Measured: the same runs with",
+        "the noise that they had, which is much the same at all steps of a run.",
         "",
         *(
             f"* {one.name}: {len(one.values):,} values, mean {one.values.mean() / one.unit:.2f}, "

@@ -395,7 +395,7 @@ def table(found: Found) -> str:
         "## Systems on baskets, at (1, 1e-6)",
         "",
         f"At {CHECKS} steps. KnownBase, UnkBase and MetaAlgo in the best base. SparseGumb with",
-        f"{SWITCHES} switch, picks of {TOP}.",
+        f"{SWITCHES} switch; picks of {TOP}.",
         "",
         *(
             f"* {s.name}: {len(s.whole):,} steps, {len(s.items):,} items; at most {s.max_items} "
@@ -481,8 +481,8 @@ def draw(found: Found, path: Path) -> None:
     for number, name in enumerate(names):
         mine = [row for row in found.rows if row.system == name]
         ours = name.startswith("tidegauge")
-        colour = "black" if ours else OKABE_ITO[1:][number % (len(OKABE_ITO) - 1)]
-        marker = "*" if ours else "osD^vPX"[number % 7]
+        colour = OKABE_ITO[0] if ours else OKABE_ITO[1 + number % 4]
+        marker = "*" if ours else "osD^vPXhp8"[number]
         places = [groups.index((row.stream, row.items)) for row in mine]
         errors = [row.error for row in mine]
         right.plot(errors, places, marker, color=colour, ms=10 if ours else 6, label=name)

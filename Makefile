@@ -28,7 +28,7 @@ groceries: setup ## publish histograms of supermarket baskets: departments, prod
 	@echo "The statement: examples/groceries/output/public/PRIVACY.md. The picture: examples/groceries/output/types.png"
 
 reproduce: setup ## compare the systems of the papers with ours; writes tables and figures
-	$(BIN)/python examples/reproduce/bolot.py
+	for script in bolot perrier cardoso_rogers; do $(BIN)/python examples/reproduce/$$script.py || exit 1; done
 
 test: setup      ## run the tests
 	$(BIN)/python -m pytest -q -n auto -m "not slow"

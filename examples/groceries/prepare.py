@@ -23,13 +23,14 @@ The traps of these data, and what is done about them:
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 
 OUTPUT = Path(__file__).parent / "output"
-MEDICINES = (
+OVER_THE_COUNTER = (  # product categories: medicine that needs no prescription
     "ANALGESICS", "ANTACIDS", "COLD AND FLU", "EYE AND EAR CARE PRODUCTS", "FAMILY PLANNING",
     "FIRST AID PRODUCTS", "FOOT CARE PRODUCTS", "LAXATIVES", "SINUS AND ALLERGY",
     "SMOKING CESSATIONS", "VITAMINS",
@@ -99,6 +100,24 @@ def baskets() -> pl.DataFrame:
     return whole.select(*named).sort("time", "basket").collect()
 
 
+def items(column: str, categories: Sequence[str] | None = None) -> pl.DataFrame:
+    """Every item of every basket once, by time, basket and bytes: time (UTC), basket, item, spent.
+
+    Args:
+        column: What an item is: ``"product_id"``, ``"product_type"`` or ``"department"``.
+        categories: Product categories that count alone; None: all.
+    """
+    rows = lines()
+    if categories is not None:
+        rows = rows.filter(pl.col("product_category").is_in(list(categories)))
+    named = pl.col(column).cast(pl.String).fill_null("other").alias("item")
+    each = rows.group_by(pl.col("basket_id").alias("basket"), named).agg(
+        pl.col("time").min(), spent=pl.col("sales_value").sum()
+    )
+    first = pl.col("time").min().over("basket")
+    return each.with_columns(first).sort("time", "basket", "item").collect()
+
+
 def departments() -> list[str]:
     """The departments of the catalogue, by name."""
     catalogue = pl.read_parquet(data_folder() / "products.parquet", columns=["department"])
@@ -110,7 +129,7 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     (OUTPUT / "departments.txt").write_text("\n".join(departments()) + "\n")
     rows = sold()
-    medicines = rows.filter(pl.col("category").is_in(MEDICINES))
+    medicines = rows.filter(pl.col("category").is_in(OVER_THE_COUNTER))
     for name, table in (("sold", rows), ("medicines", medicines), ("baskets", baskets())):
         file = OUTPUT / f"{name}.parquet"
         table.drop("category", strict=False).write_parquet(file)

@@ -4,7 +4,8 @@
 
 * ``output/sold.parquet``: a row for each product in a basket: when it was paid, the basket, the
   department, the product and its type. ``event: basket`` makes one event of a basket's rows.
-* ``output/departments.txt``: those of the catalogue, which is public, whether or not they sold.
+* ``output/departments.txt``, ``output/product_types.txt``: those of the catalogue, which is
+  public, whether or not they sold.
 * ``output/medicines.parquet``: those of over-the-counter medicines, the few events of a pharmacy.
 * ``output/baskets.parquet``: a row for each basket: its household, what it cost, and the department
   in which most of it was spent.
@@ -86,7 +87,7 @@ def baskets() -> pl.DataFrame:
         .agg(
             pl.col("time").min(),
             household=pl.col("household_id").first(),
-            spent=pl.col("sales_value").sum(),
+            spent=pl.col("sales_value").sum().round(2),  # the order of a sum decides no tie
         )
     )
     largest_first = spent.sort("basket_id", "spent", "department", descending=[False, True, False])
@@ -118,16 +119,17 @@ def items(column: str, categories: Sequence[str] | None = None) -> pl.DataFrame:
     return each.with_columns(first).sort("time", "basket", "item").collect()
 
 
-def departments() -> list[str]:
-    """The departments of the catalogue, by name."""
-    catalogue = pl.read_parquet(data_folder() / "products.parquet", columns=["department"])
-    return sorted(catalogue["department"].drop_nulls().unique().to_list())
+def listed(column: str) -> list[str]:
+    """The values of a column of the catalogue, sorted."""
+    catalogue = pl.read_parquet(data_folder() / "products.parquet", columns=[column])
+    return sorted(catalogue[column].drop_nulls().unique().to_list())
 
 
 def main() -> None:
-    """Write the files of events, and that of known values."""
+    """Write the files of events, and those of known values."""
     OUTPUT.mkdir(exist_ok=True)
-    (OUTPUT / "departments.txt").write_text("\n".join(departments()) + "\n")
+    for name in ("department", "product_type"):
+        (OUTPUT / f"{name}s.txt").write_text("\n".join(listed(name)) + "\n")
     rows = sold()
     medicines = rows.filter(pl.col("category").is_in(OVER_THE_COUNTER))
     for name, table in (("sold", rows), ("medicines", medicines), ("baskets", baskets())):

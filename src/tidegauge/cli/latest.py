@@ -90,11 +90,11 @@ def _ranks(
     title = f"{gauge} up to {until}, with {level} intervals of {which} at once (noise only)"
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
-    named = "" if discover is None else " of those that are named"
+    rest = "all" if discover is None else "all named ones"
     terminal.data(
         "~: the next one may as well have more. A row without ~ is a cut: it and all above"
     )
-    terminal.data(f"it truly have more than all below it{named}.\n")
+    terminal.data(f"it truly have more than {rest} below it.\n")
 
 
 def _by_size(views: list[PublishedView]) -> list[int]:

@@ -367,7 +367,16 @@ class PublishedView:
 
         It is there whether or not the plan publishes totals. With ``other: drop`` it is the sum of
         the listed cells alone.
+
+        Raises:
+            InvalidParameter: The cells are discovered.
         """
+        if self.view.shown is not None:
+            raise InvalidParameter(
+                f"Expected known cells to add up, got those of {self.view.gauge.name!r}, which are "
+                "discovered. A sum over the cells that are named leaves out the rest, and changes "
+                "with every new name. Count the same in a gauge without by."
+            )
         return replace(self, view=replace(self.view, total=True))
 
     def table(self, *, totals: bool | None = None) -> pl.DataFrame:

@@ -237,6 +237,10 @@ def _shared(decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], 
 
 
 def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePlan:
+    selection = None
+    if request.select is not None:
+        assert isinstance(cost, GaussianCost), "choices go with Gaussian noise"
+        selection = request.select.bought(cost, request.neighbors, request.end)
     return GaugePlan(
         views=request.views,
         cells=request.cells,
@@ -251,6 +255,7 @@ def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePl
         end=request.end,
         level=request.level,
         band=request.band,
+        selection=selection,
     )
 
 

@@ -17,13 +17,14 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
+from tidegauge.mechanisms.selection import Selection, shown_cells
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
 from tidegauge.noise.response import BitFlips, response_half_width
-from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
+from tidegauge.privacy.costs import AnyCost, Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.protected import Protected
@@ -95,6 +96,7 @@ class GaugePlan:
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
         band: Whether the level holds at each step alone or for a whole curve.
+        selection: How the few cells are chosen that are shown; None: all are.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -110,6 +112,7 @@ class GaugePlan:
     end: int | None
     level: float = 0.95
     band: Band = "pointwise"
+    selection: Selection | None = None
     _chunks: dict[tuple[str, Decay, int, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
@@ -142,6 +145,12 @@ class GaugePlan:
                     f"Expected the count of different values itself, {self.views[0][0]}, got "
                     f"{shown(view.name)}. Those of another window are no function of it. Measure "
                     "them in a gauge of their own."
+                )
+            if self.selection is not None and view != Running():
+                raise InvalidParameter(
+                    f"Expected the running counts of the cells that are shown, got "
+                    f"{shown(view.name)}. Of a cell nothing is published while it is hidden, so "
+                    "that no other view can be made. Count in a gauge of its own."
                 )
             return view
         for name, decay in self.views:
@@ -259,8 +268,14 @@ class GaugePlan:
     def charged(self) -> Ledger:
         """Return an account of the guarantee with this gauge's cost charged."""
         ledger = Ledger(self.guarantee)
-        ledger.charge({"gauge": self.cost})
+        ledger.charge(self.charges("gauge"))
         return ledger
+
+    def charges(self, name: str) -> dict[str, AnyCost]:
+        """Return what a gauge of this name is charged: its noise, and choices of cells if any."""
+        if self.selection is None:
+            return {name: self.cost}
+        return {name: self.cost, f"{name}, choices": self.selection.cost(self.neighbors)}
 
     def promise(self) -> str:
         """Return the guarantee in one sentence, for what this plan protects."""
@@ -322,6 +337,7 @@ class GaugePlan:
             "max_per_step": self.max_per_step,
             "horizon": self.horizon,
             "end": self.end,
+            **({} if self.selection is None else {"selection": plain(self.selection)}),
         }
 
     @staticmethod
@@ -356,6 +372,9 @@ class GaugePlan:
             end=reader.optional_integer("end"),
             level=level_of(reader.fraction("level")),
             band=band_of(reader.text("band")),
+            selection=read_as(reader.take("selection"), Selection)
+            if "selection" in reader.names
+            else None,
         )
         reader.done()
         plan.verify()
@@ -394,6 +413,7 @@ class GaugePlan:
             raise _unpaid("a horizon within the end", "another")
         self._verify_distinct()
         self._verify_responses()
+        self._verify_selection()
         self.charged()
 
     def _verify_distinct(self) -> None:
@@ -412,6 +432,21 @@ class GaugePlan:
         alike = isinstance(law, BitFlips) and isinstance(strategy, Responses)
         if not alike or strategy != Responses(law.scale):
             raise _unpaid("flips of bits, with the bias that is taken out", "others")
+
+    def _verify_selection(self) -> None:
+        """Refuse cells that are chosen where that is not what noise was made for."""
+        selection, neighbors = self.selection, self.neighbors
+        if selection is None:
+            return
+        if [decay for _, decay in self.views] != [Running()] or neighbors.low:
+            raise _unpaid("running counts as the one view of cells that are chosen", "others")
+        if not isinstance(self.cost, GaussianCost) or neighbors.distinct or neighbors.paired:
+            raise _unpaid("counts with Gaussian noise where cells are chosen", "others")
+        k, switches = selection.k, selection.switches
+        if k >= neighbors.cells:
+            raise _unpaid("fewer cells to be shown than there are", "all")
+        if neighbors.max_cells != shown_cells(k, switches, neighbors.cells, neighbors.relation):
+            raise _unpaid("noise for all cells that may ever be shown", "less, or more")
 
     @property
     def flips(self) -> bool:

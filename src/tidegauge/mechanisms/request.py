@@ -10,6 +10,7 @@ from typing import Any
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.intervals import Band, band_of, level_of
+from tidegauge.mechanisms.selection import Select
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Distinct, Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
@@ -49,6 +50,7 @@ class Request:
         strategy: The only candidate, asked for by name; None: all that fit are compared.
         rescaled: Whether increments are multiplied by factors that move before views are made of
             them: only strategies are tried whose noise is then known.
+        select: How the few cells are to be chosen that are shown; None: all are.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -68,6 +70,7 @@ class Request:
     budget_weight: Fraction = Fraction(1)
     strategy: ByName | None = None
     rescaled: bool = False
+    select: Select | None = None
 
 
 def request_of(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.engine.chosen import CHOSEN_BITS, chosen_block, switches_used
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.publisher import block_name
@@ -18,6 +19,7 @@ from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import ChosenReading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.fields import RANKED
 from tidegauge.planning.parts import MOST_CELLS
@@ -155,11 +157,23 @@ class PublicFolder:
         if every is None:
             every = planned.every_of(name) if isinstance(view, str) else 1
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
-        reading = Reading(planned.mechanism, (decay,))
-        parts = [reading.decode(block.measured, block.steps)[0] for block in self.blocks(gauge)]
+        planned.mechanism.decay(decay)
+        reading: Reading | ChosenReading
+        used = None
+        if planned.select is None:
+            reading = Reading(planned.mechanism, (decay,))
+        else:
+            reading, used = ChosenReading(planned.mechanism), [np.empty(0, np.int64)]
+        parts = []
+        for block in self.blocks(gauge):
+            parts.append(reading.decode(block.measured, block.steps)[0])
+            if used is not None:
+                used.append(switches_used(block))
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
         values = np.concatenate(parts) if parts else np.empty((0, len(planned.cells)))
         published = Published(self.plan.clock, planned, name, decay, every, top=planned.top)
+        if used is not None:
+            published = replace(published, used=np.concatenate(used))
         return PublishedView(published, values)
 
     def _block(self, path: Path, gauge: str, step: int) -> Block:
@@ -167,6 +181,8 @@ class PublicFolder:
         import polars as pl
 
         planned = self.plan.gauge(gauge)
+        if planned.select is not None:
+            return self._chosen_block(path, planned, step)
         strategy = planned.mechanism.strategy
         row = pl.Array(pl.Int64, len(planned.cells))
         try:
@@ -181,16 +197,7 @@ class PublicFolder:
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)
         block = Block(step, last - step, np.ascontiguousarray(measured))
-        expected = {
-            "fingerprint": self.plan.fingerprint,
-            "gauge": gauge,
-            "first_step": str(step + 1),
-            "steps": str(block.steps),
-            "lattice_bits": str(strategy.lattice_bits),
-            "sha256": block.sum,
-        }
-        if any(about.get(name) != value for name, value in expected.items()) or block.steps < 1:
-            raise self._changed(path)
+        self._check_about(path, about, gauge, block, strategy.lattice_bits)
         numbers = strategy.coordinates(step, block.steps)
         places = {
             "step": numbers // COORDINATES_PER_STEP + 1,
@@ -199,6 +206,33 @@ class PublicFolder:
         if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
             raise self._changed(path)
         return block
+
+    def _chosen_block(self, path: Path, gauge: PlannedGauge, step: int) -> Block:
+        """The same of a gauge whose cells are chosen."""
+        import polars as pl
+
+        try:
+            about = pl.read_parquet_metadata(path)
+            block = chosen_block(gauge, step, pl.read_parquet(path))
+        except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise self._changed(path) from None
+        self._check_about(path, about, gauge.name, block, CHOSEN_BITS)
+        return block
+
+    def _check_about(
+        self, path: Path, about: dict[str, str], gauge: str, block: Block, bits: int
+    ) -> None:
+        """Refuse a file whose metadata are not those of this block."""
+        expected = {
+            "fingerprint": self.plan.fingerprint,
+            "gauge": gauge,
+            "first_step": str(block.first + 1),
+            "steps": str(block.steps),
+            "lattice_bits": str(bits),
+            "sha256": block.sum,
+        }
+        if any(about.get(name) != value for name, value in expected.items()) or block.steps < 1:
+            raise self._changed(path)
 
     def _changed(self, path: Path) -> InvalidInput:
         return InvalidInput(
@@ -292,7 +326,15 @@ class PublishedView:
 
         It is there whether or not the plan publishes totals. With ``other: drop`` it is the sum of
         the listed cells alone.
+
+        Raises:
+            InvalidParameter: Cells are chosen, so that some are not known.
         """
+        if self.view.gauge.select is not None:
+            raise InvalidParameter(
+                f"Expected a gauge that publishes all cells, got {self.view.gauge.name}. The sum "
+                "of those that are shown is none of all. Count them in a gauge of its own."
+            )
         return replace(self, view=replace(self.view, total=True))
 
     def table(self, *, totals: bool | None = None) -> pl.DataFrame:
@@ -313,7 +355,10 @@ class PublishedView:
     def last(self) -> pl.DataFrame:
         """Return the releases of the last published step, as :meth:`table` does."""
         last = int(self.steps[-1])
-        return self.view.table(last - 1, self.grains[last - 1 : last])
+        view, at = self.view, slice(last - 1, last)
+        if view.used is not None:
+            view = replace(view, used=view.used[at])
+        return view.table(last - 1, self.grains[at])
 
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from tidegauge.engine.chosen import CHOSEN_BITS, chosen_table, switches_used
 from tidegauge.engine.claim import Claim, is_block_name
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
@@ -29,6 +31,7 @@ from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import ChosenReading
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Float64, Int64, State
 
@@ -226,10 +229,13 @@ class Publisher:
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
+                        now = part
+                        if gauge.select is not None:
+                            now = replace(part, used=switches_used(block))
                         alike = part.every, part.total
                         if alike not in places:
                             places[alike] = part.places(first, steps)
-                        yield self._release_file(part, first, values, places[alike], block.sum)
+                        yield self._release_file(now, first, values, places[alike], block.sum)
         for gauge in self._plan.gauges:
             yield self._measurement_file(gauge.name, blocks[gauge.name])
 
@@ -247,9 +253,14 @@ class Publisher:
                 self._since[name] = 0
         return due
 
-    def _reading(self, name: str, state: State | None = None, step: int = 0) -> Reading:
+    def _reading(
+        self, name: str, state: State | None = None, step: int = 0
+    ) -> Reading | ChosenReading:
+        gauge = self._plan.gauge(name)
+        if gauge.select is not None:
+            return ChosenReading(gauge.mechanism, step=step)
         decays = [view.decay for view in self._views[name]]
-        return Reading(self._plan.gauge(name).mechanism, decays, state=state, step=step)
+        return Reading(gauge.mechanism, decays, state=state, step=step)
 
     def _restore(self, name: str, stored: tuple[int, State] | None) -> None:
         """Take a stored state, if it serves these views; else decode from the beginning."""
@@ -352,21 +363,26 @@ class Publisher:
     def _measurement(self, gauge: str, block: Block) -> Made:
         import polars as pl
 
-        strategy = self._plan.gauge(gauge).mechanism.strategy
-        numbers = strategy.coordinates(block.first, block.steps)
-        cells = block.measured.shape[1]
-        table = pl.DataFrame(
-            {
-                "step": numbers // strategy.coordinates_per_step + 1,
-                "row": numbers % strategy.coordinates_per_step,
-                "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
-            }
-        )
+        planned = self._plan.gauge(gauge)
+        strategy = planned.mechanism.strategy
+        bits = strategy.lattice_bits
+        if planned.select is not None:
+            table, bits = chosen_table(block), CHOSEN_BITS
+        else:
+            numbers = strategy.coordinates(block.first, block.steps)
+            cells = block.measured.shape[1]
+            table = pl.DataFrame(
+                {
+                    "step": numbers // strategy.coordinates_per_step + 1,
+                    "row": numbers % strategy.coordinates_per_step,
+                    "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
+                }
+            )
         about = self._about | {
             "gauge": gauge,
             "first_step": str(block.first + 1),
             "steps": str(block.steps),
-            "lattice_bits": str(strategy.lattice_bits),
+            "lattice_bits": str(bits),
         }
         place = self._place(self._measurements(gauge) / block_name(block.first))
         about |= origin(place, block.sum)

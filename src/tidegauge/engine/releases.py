@@ -40,6 +40,7 @@ class Published:
         every: It is read at every so many steps, at the ends of aligned stretches.
         total: It is of one cell, ``*``: the sum of all.
         top: How many cells are shown at a step, the largest in their order; None: all.
+        used: Where cells are chosen, how many switches were made, at each step of the table.
     """
 
     clock: Clock
@@ -49,6 +50,7 @@ class Published:
     every: int = 1
     total: bool = False
     top: int | None = None
+    used: Int64 | None = None
 
     @cached_property
     def parts(self) -> tuple[Published, ...]:
@@ -104,7 +106,7 @@ class Published:
     def _intervals(self) -> GaugePlan:
         """The mechanism with the intervals that are shown: of ranked cells, of all at once."""
         mechanism = self.gauge.mechanism
-        return mechanism if self.top is None else for_all(mechanism, len(self.gauge.cells))
+        return mechanism if self.top is None else for_all(mechanism, self.gauge.ranked)
 
     def of(self, values: Float64) -> Float64:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
@@ -158,7 +160,12 @@ class Published:
             pl.Series("complete", np.repeat(self.complete(numbers), shown.shape[1])),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
         ]
+        if self.gauge.select is not None and self.used is not None:
+            left = self.gauge.select.switches - self.used[numbers - 1 - first]
+            columns.append(pl.Series("switches_left", np.repeat(left, shown.shape[1])))
         table = pl.DataFrame(columns)
+        if self.gauge.select is not None:
+            table = table.filter(pl.col("value").is_not_nan())  # the cells that are shown
         if self.top is None or self.total:
             return table
         return ranked(table, [name for name, _ in self.gauge.by], self.top)

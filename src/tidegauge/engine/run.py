@@ -29,8 +29,9 @@ from tidegauge.engine.store import Store
 from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, StoreBehind
 from tidegauge.mechanisms.meter import Meter
+from tidegauge.mechanisms.selector import Chosen, Selector
 from tidegauge.planning.plan import Plan
-from tidegauge.strategies.strategy import State
+from tidegauge.strategies.strategy import Int64, State
 
 if TYPE_CHECKING:
     from tidegauge.planning.settings import Settings
@@ -212,7 +213,7 @@ class _Work:
                 with self.interruptions.held():
                     part = slice(start - first, start - first + steps)
                     measured = {
-                        name: meter.measure(found.arrays[name][part])
+                        name: _rows(meter.measure(found.arrays[name][part]))
                         for name, meter in meters.items()
                     }
                     store.commit(
@@ -271,19 +272,29 @@ class _Work:
             raise damaged(store.path)
         return {"unit_key": key, "seen": seen}
 
-    def _meters(self) -> dict[str, Meter]:
-        """One meter a gauge, each under a key of its own, at the committed step."""
+    def _meters(self) -> dict[str, Meter | Selector]:
+        """One meter a gauge, each under a key of its own, at the committed step.
+
+        A selector where cells are chosen.
+        """
         states, step = self.store.states(), self.store.step
         if step and set(states) != {gauge.name for gauge in self.plan.gauges}:
             raise damaged(self.store.path)
-        return {
-            gauge.name: Meter(gauge.mechanism, state=_without_seen(states, gauge.name), step=step)
-            for gauge in self.plan.gauges
-        }
+        found: dict[str, Meter | Selector] = {}
+        for gauge in self.plan.gauges:
+            kind = Meter if gauge.select is None else Selector
+            state = _without_seen(states, gauge.name)
+            found[gauge.name] = kind(gauge.mechanism, state=state, step=step)
+        return found
+
+
+def _rows(measured: Int64 | Chosen) -> Int64:
+    """What is stored of a block."""
+    return measured.packed if isinstance(measured, Chosen) else measured
 
 
 def _with_seen(
-    meters: Mapping[str, Meter], seen: Mapping[str, State]
+    meters: Mapping[str, Meter | Selector], seen: Mapping[str, State]
 ) -> dict[str, dict[str, State]]:
     """The private state of every gauge, with the values that it has seen if it counts those."""
     states = {name: dict(meter.state) for name, meter in meters.items()}

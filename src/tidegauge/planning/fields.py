@@ -33,7 +33,7 @@ __all__ = [
     "zone",
 ]
 
-RANKED = frozenset(["rank", "close"])
+RANKED = frozenset(["rank", "close", "switches_left"])
 """Columns that releases of ranked cells have beside the others."""
 
 RESERVED = frozenset(

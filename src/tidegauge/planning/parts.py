@@ -11,6 +11,7 @@ from typing import Literal
 
 from tidegauge.checks import integer
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.selection import Select, shown_cells
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Window
 
@@ -24,6 +25,7 @@ __all__ = [
     "PlannedGauge",
     "TimeColumn",
     "count_cells",
+    "counted_cells",
     "distinct_of",
     "for_all",
     "neighbors_of",
@@ -111,6 +113,8 @@ class PlannedGauge:
         totals: Whether the sum of all cells is published as well, as the cell ``*``.
         max_items: Most cells that one event touches.
         top: How many cells are published at a step, the largest in their order; None: all.
+        select: How few cells were asked to be chosen, of which alone counts are published; None:
+            all are measured.
     """
 
     name: str
@@ -130,6 +134,7 @@ class PlannedGauge:
     totals: bool = False
     max_items: int = 1
     top: int | None = None
+    select: Select | None = None
 
     @cached_property
     def shown(self) -> GaugePlan:
@@ -138,7 +143,15 @@ class PlannedGauge:
         The largest of many values is likely to have the largest noise, too: so each cell's share
         of what may be missed is one of as many as there are cells (Boole).
         """
-        return self.mechanism if self.top is None else for_all(self.mechanism, len(self.cells))
+        return self.mechanism if self.top is None else for_all(self.mechanism, self.ranked)
+
+    @property
+    def ranked(self) -> int:
+        """How many cells are ranked at a step: all, or those that are chosen.
+
+        Which are chosen depends on no noise that their counts have.
+        """
+        return len(self.cells) if self.select is None else self.select.k
 
     @property
     def distinct(self) -> Distinct | None:
@@ -189,6 +202,15 @@ def distinct_of(kind: Kind, views: Sequence[tuple[str, Decay]]) -> Distinct | No
         return None
     decay = views[0][1]
     return decay.steps if isinstance(decay, Window) else "ever"
+
+
+def counted_cells(
+    select: Select | None, max_items: int, cells: int, relation: NeighboringRelation
+) -> int:
+    """Return in how many cells an event is charged: those that it touches, as far as shown."""
+    if select is None:
+        return max_items
+    return shown_cells(select.k, select.switches, cells, relation)
 
 
 def neighbors_of(

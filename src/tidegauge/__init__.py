@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from tidegauge.mechanisms.clipped import ClippedGauge, SumRelease
     from tidegauge.mechanisms.design import plan
+    from tidegauge.mechanisms.discovery_gauge import DiscoveryGauge
     from tidegauge.mechanisms.gauge import Gauge
     from tidegauge.mechanisms.mean import MeanRelease
     from tidegauge.mechanisms.mean_gauge import MeanGauge
@@ -49,6 +50,7 @@ __all__ = [
     "Contributions",
     "Custom",
     "Difference",
+    "DiscoveryGauge",
     "Exponential",
     "Gauge",
     "GaussianDP",
@@ -87,6 +89,7 @@ _HOMES = {
     ),
     "mechanisms.clipped": ("ClippedGauge", "SumRelease"),
     "mechanisms.design": ("plan",),
+    "mechanisms.discovery_gauge": ("DiscoveryGauge",),
     "mechanisms.gauge": ("Gauge",),
     "mechanisms.mean": ("MeanRelease",),
     "mechanisms.mean_gauge": ("MeanGauge",),

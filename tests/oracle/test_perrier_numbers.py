@@ -9,7 +9,7 @@ import pytest
 
 from tidegauge.mechanisms import _kernels
 from tidegauge.mechanisms.smooth import _weights, smooth_bound
-from tidegauge.mechanisms.threshold import ThresholdRule
+from tidegauge.mechanisms.threshold_rule import ThresholdRule
 from tidegauge.papers.perrier import (
     BinaryTree,
     first_needed,

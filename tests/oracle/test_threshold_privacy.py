@@ -15,7 +15,7 @@ import pytest
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms import measure
 from tidegauge.mechanisms.smooth import smooth_bound
-from tidegauge.mechanisms.threshold import ThresholdRule
+from tidegauge.mechanisms.threshold_rule import ThresholdRule
 from tidegauge.noise.intervals import exp_bracket
 from tidegauge.testing import SeededWords
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tidegauge.mechanisms.measure import measure_threshold
-from tidegauge.mechanisms.threshold import ThresholdRule
+from tidegauge.mechanisms.threshold_rule import ThresholdRule
 from tidegauge.papers.perrier import BinaryTree, ThresholdedSum
 from tidegauge.testing import SeededWords, seeded_system, seeded_thresholded
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std, worst_gain
+from tidegauge.mechanisms.discovery import discovery_of
 from tidegauge.mechanisms.funding import DENSE_BITS, funded
 from tidegauge.mechanisms.plan import (
     NOISE_IN_WORDS,
@@ -61,6 +63,8 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
         raise UnsupportedCombination("it serves sums, not counts of different values")
     if name == "DistinctCount" and request.neighbors.distinct is None:
         raise UnsupportedCombination("it serves counts of different values, not sums")
+    if request.discover is not None and request.strategy is not None:
+        raise UnsupportedCombination("it serves cells that are known, not items to be discovered")
     if window is not None:
         yield from _of_windows(window, kind)
     elif request.strategy is not None:
@@ -73,7 +77,7 @@ def _of_sums(request: Request, kind: type[Cost], asked: Asked) -> Iterator[tuple
     """Strategies for sums of steps, and of values that are seen for the first time."""
     decays = asked.views
     yield "the stream itself", Identity(0)
-    if request.neighbors.distinct is None:
+    if request.neighbors.distinct is None and request.discover is None:
         yield from _of_papers(asked)
     yield from (_of_filters if kind is GaussianCost else _of_blocks)(request, decays)
 
@@ -85,7 +89,8 @@ def _of_filters(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[s
             comb = f" behind a comb of {found.comb[1]} steps" if found.comb else ""
             buffers = f"{len(found.gaps)} buffer{'s' * (len(found.gaps) != 1)}"
             yield f"{buffers} fitted to the views{comb}", found.strategy(lattice_bits=0)
-    yield from _short(request, decays)
+    if request.discover is None:  # the others are not proved for items that nobody knows
+        yield from _short(request, decays)
 
 
 def _of_blocks(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, Strategy]]:
@@ -155,12 +160,13 @@ def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, S
         yield f"{len(made.gaps)} buffers with multipliers for {end} steps", made
 
 
-def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
+def candidates(request: Request, cost: Cost, names: Fraction = Fraction(0)) -> Iterator[Candidate]:
     """Yield every strategy with the noise that its cost pays for, or with what is against it.
 
     Args:
         request: What is asked, checked.
         cost: What the gauge may spend, which also tells the kind of its noise.
+        names: What it may spend of delta on names, if it discovers items.
 
     Cost: no data is read and nothing is spent; 10 to 500 ms, most of it the fit.
     """
@@ -181,10 +187,10 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
             best, law = funded(strategy, request, cost)
             views = tuple(_predicted(request, best, law, cost))
             _refuse_blurred(request, views)
+            made = _plan(request, best, law, cost, names)
         except UnsupportedCombination as reason:
             yield Candidate(name, noise, cost, (), math.inf, None, f"refused: {reason}")
             continue
-        made = _plan(request, best, law, cost)
         handicap = _DENSE_HANDICAP if isinstance(best, DenseToeplitz) else 1.0
         score = _score(request, made)
         yield Candidate(name, made.noise, cost, views, score, made, handicap=handicap)
@@ -192,7 +198,7 @@ def candidates(request: Request, cost: Cost) -> Iterator[Candidate]:
 
 def _fits(request: Request, decays: tuple[Decay, ...]) -> Iterator[Fit]:
     """The fit, with a comb if that pays and its memory fits; then, if there is one, without."""
-    longest = min(_LONGEST_LAG, _COMB_MEMORY // (16 * request.neighbors.cells))
+    longest = min(_LONGEST_LAG, _COMB_MEMORY // (16 * request.planned_cells))
     longest *= not request.rescaled
     in_sight = tuple(_in_sight(decay, request.horizon) for decay in decays)
     found = _fitted(in_sight, request.horizon, _importance(request), longest)
@@ -236,7 +242,17 @@ def _shared(decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], 
     return best_shares(decays, targets)
 
 
-def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePlan:
+def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost, names: Fraction) -> GaugePlan:
+    """The plan of a candidate.
+
+    Raises:
+        UnsupportedCombination: Items cannot be discovered under it.
+    """
+    discovery = None
+    if request.discover is not None:
+        discovery = discovery_of(
+            request.discover, request.views, strategy, law, request.neighbors, request.end, names
+        )
     selection = None
     if request.select is not None:
         assert isinstance(cost, GaussianCost), "choices go with Gaussian noise"
@@ -256,6 +272,7 @@ def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost) -> GaugePl
         level=request.level,
         band=request.band,
         selection=selection,
+        discovery=discovery,
     )
 
 
@@ -296,7 +313,7 @@ def _views(request: Request) -> Iterator[tuple[str, Decay, int, float]]:
     for name, decay in request.views:
         yield name, decay, every.get(name, 1), given.get(name, 1.0)
     published = {decay for _, decay in request.views}
-    for decay in dict.fromkeys(request.anticipate):
+    for decay in dict.fromkeys(request.foreseen):
         if decay not in published:
             yield decay.name, decay, 1, 1.0
 
@@ -304,7 +321,7 @@ def _views(request: Request) -> Iterator[tuple[str, Decay, int, float]]:
 def _decays(request: Request) -> list[Decay]:
     """What is designed for: the views and what is anticipated, each once."""
     decays = [decay for _, decay in request.views]
-    return list(dict.fromkeys([*decays, *request.anticipate]))
+    return list(dict.fromkeys([*decays, *request.foreseen]))
 
 
 def _importance(request: Request) -> tuple[float, ...]:

@@ -92,7 +92,7 @@ class ClipMeter:
         """Count zeros, octaves above and octaves below, shape (steps, bins)."""
         size = bins_of(np.abs(values))
         places = np.where(values < 0, size + self._plan.above, size)
-        out = np.zeros((given.length, self._plan.bins.neighbors.cells), np.int64)
+        out = np.zeros((given.length, self._plan.bins.neighbors.known_cells), np.int64)
         np.add.at(out, (given.steps, places), 1)
         return out
 
@@ -100,7 +100,7 @@ class ClipMeter:
         """The exact totals to measure, shape (steps, coordinates)."""
         if clip is None:
             self._wait(given, values)
-            return np.zeros((given.length, self._plan.main.neighbors.cells), np.int64)
+            return np.zeros((given.length, self._plan.main.neighbors.known_cells), np.int64)
         below, above = clip
         sums = given.totals(np.clip(values, -below, above))
         counts = given.totals(np.ones(len(values), np.int64))

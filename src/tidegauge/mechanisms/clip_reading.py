@@ -54,7 +54,7 @@ class ClipReading:
         self._bins = Reading(plan.bins, [Running()], state=kept.get("bins"), step=step)
         columns = plan.cells * (2 if plan.of == "mean" else 1)
         self._filter: State = kept.get("views") or init_decoder(self._views, columns, 0)
-        self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.cells))
+        self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.known_cells))
         # rows of (first step, below, above): what is in force from that step on, from 1
         self._choices: Int64 = kept.get("choices", np.zeros((0, 3), dtype=np.int64))
         self._due: int = int(kept.get("due", 2))

@@ -230,7 +230,7 @@ class ClippedGauge:
             rows, magnitudes = self._meter.measure(part, clip)
             pieces.append(self._reading.decode(rows, magnitudes, part.length))
             done = stop
-        empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.cells))
+        empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.known_cells))
         decoded = np.concatenate([empty, *pieces], axis=1)
         return {
             name: self._release(name, first, values, block)

@@ -18,6 +18,7 @@ from typing import Any
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.candidates import candidates
 from tidegauge.mechanisms.comparison import Candidate, Comparison
+from tidegauge.mechanisms.discovery import check_discoverable, deltas
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.privacy.costs import Cost, GaussianCost, PureCost, ZCDPCost
@@ -113,9 +114,13 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """
+    for request in requests:
+        if request.discover is not None:
+            check_discoverable(request.discover, request.views, request.end)
+    names = deltas(requests[0].guarantee, [request.discover for request in requests])
     wholes = [
-        [list(candidates(request, cost)) for request, cost in zip(requests, costs, strict=True)]
-        for costs in _splits(requests)
+        [list(candidates(*each)) for each in zip(requests, costs, names, strict=True)]
+        for costs in _splits(requests, sum(names, Fraction(0)))
     ]
     ranks = [max(_best(tried).rank for tried in whole) for whole in wholes]
     taken = ranks.index(min(ranks))
@@ -142,21 +147,22 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     )
 
 
-def _splits(requests: Sequence[Request]) -> Iterator[Sequence[Cost]]:
+def _splits(requests: Sequence[Request], names: Fraction) -> Iterator[Sequence[Cost]]:
     """The costs of all gauges, by noise of each kind that the guarantee allows.
 
-    Where one of them chooses cells, all share rho: choices have no other price.
+    Where one of them chooses cells, all share rho: choices have no other price. ``names``: what is
+    set apart of delta for names of items; then all noise is Gaussian.
     """
     guarantee = requests[0].guarantee
     weights = [request.budget_weight for request in requests]
     if any(request.select for request in requests):
-        shares = Ledger(guarantee).split(weights, ZCDPCost)
+        shares = Ledger(guarantee, names=names).split(weights, ZCDPCost)
         counts = [r.select.counts_share if r.select else Fraction(1) for r in requests]
         yield [GaussianCost(2 * s.rho * part) for s, part in zip(shares, counts, strict=True)]
         return
     if not isinstance(guarantee, PureDP):
-        yield Ledger(guarantee).split(weights, GaussianCost)
-    if isinstance(guarantee, PureDP | ApproxDP):
+        yield Ledger(guarantee, names=names).split(weights, GaussianCost)
+    if isinstance(guarantee, PureDP | ApproxDP) and not names:
         yield Ledger(guarantee).split(weights, PureCost)
 
 

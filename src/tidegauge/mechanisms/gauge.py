@@ -130,7 +130,7 @@ class Gauge:
 
     def _start(self, plan: GaugePlan, meter: Meter, *, keep: bool) -> None:
         self._plan, self._meter = plan, meter
-        self._cells = plan.neighbors.cells
+        self._cells = plan.neighbors.known_cells
         self._reading = Reading(plan, [decay for _, decay in plan.views])
         self._clamped = 0
         self._ledger = plan.charged()

@@ -13,7 +13,7 @@ from tidegauge.mechanisms.measure import measure_items
 from tidegauge.mechanisms.oneshot import LATTICE_BITS
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.item_words import ItemWords
-from tidegauge.noise.randomness import AesWords, fresh_key
+from tidegauge.noise.randomness import AesWords, derive, fresh_key
 from tidegauge.strategies.blocks.levels import power_levels
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Int64
 
@@ -60,7 +60,8 @@ class ItemNoise:
         self.levels = power_levels(base, end)
         self.law = RoundedGaussian(std * (1 << LATTICE_BITS))
         scale = self.law.scale
-        keys = [fresh_key("tidegauge item noise 1", part, scale) for part in ("words", "digests")]
+        purposes = [("tidegauge item noise 1", part, scale) for part in ("words", "digests")]
+        keys = [derive(fresh_key(), *purpose) for purpose in purposes]
         self._start(AesWords(keys[0]), keys[1])
 
     def _start(self, words: AesWords, key: bytes) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tidegauge.errors import InvalidInput
 from tidegauge.mechanisms.smooth import smooth_bound
-from tidegauge.mechanisms.threshold import MOST_GRAINS, ThresholdRule
+from tidegauge.mechanisms.threshold_rule import MOST_GRAINS, ThresholdRule
 from tidegauge.noise.clamped import clamped_laplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words, open_words
@@ -45,6 +45,7 @@ def measure(
     words: Words,
     exact: Int64,
     first: int,
+    numbers: Int64 | None = None,
 ) -> Int64:
     r"""Return the noisy measurement :math:`v = C x + L z` of a block of steps.
 
@@ -61,6 +62,8 @@ def measure(
         words: The gauge's own random words; each coordinate is drawn once.
         exact: Exact totals in grains, shape (steps, cells), C-contiguous int64, already clamped.
         first: Index of the block's first step, counted from 0.
+        numbers: The number of each cell in the noise's addresses, shape (cells,), increasing;
+            None: 0, 1, 2, .. Where cells are measured in parts, no two have one number.
 
     Returns:
         int64 of shape (rows, cells), in lattice units: public.
@@ -68,10 +71,11 @@ def measure(
     steps, cells = exact.shape
     rows = strategy.encode(state["encoder"], exact, first)
     if isinstance(strategy, OpenBlocks):
+        assert numbers is None, "all cells are measured together"
         drawn = law.draw(words, strategy.noise_coordinates(first, steps), cells)
         rows += strategy.mix(state["noise"], drawn, first, steps)
     else:
-        law.add(words, rows, strategy.coordinates(first, steps))
+        law.add(words, rows, strategy.coordinates(first, steps), numbers)
     return rows
 
 

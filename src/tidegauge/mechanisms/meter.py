@@ -16,12 +16,12 @@ from tidegauge.mechanisms.totals import totals
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.strategies.strategy import Int64, State
 
-__all__ = ["Meter"]
+__all__ = ["Meter", "warm_up"]
 
 _WARM_UP_CELLS = 4096  # enough lanes for a draw to be rejected and drawn again
 
 
-def _warm_up(plan: GaugePlan) -> None:
+def warm_up(plan: GaugePlan) -> None:
     """Compile what a block needs, on zeros under a throw-away key.
 
     The first use after an installation takes seconds: an interruption there must not find a meter
@@ -66,7 +66,7 @@ class Meter:
     def __init__(
         self, plan: GaugePlan, *, state: dict[str, State] | None = None, step: int = 0
     ) -> None:
-        _warm_up(plan)
+        warm_up(plan)
         law, bits = plan.law, plan.strategy.lattice_bits
         words = open_words("tidegauge measurement 1", plan.fingerprint, law.scale, bits)
         self._start(plan, words, state, step)
@@ -75,7 +75,9 @@ class Meter:
         self, plan: GaugePlan, words: Words, state: dict[str, State] | None, step: int
     ) -> None:
         self._plan, self._words, self._step = plan, words, step
-        self._state = private_state(plan.strategy, plan.neighbors.cells) if state is None else state
+        self._state = (
+            private_state(plan.strategy, plan.neighbors.known_cells) if state is None else state
+        )
         self._owner = os.getpid()
         self._busy = Lock()  # never given back by an interrupted block
         self._clamped = 0

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.discovery import Discovery
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.selection import Selection, shown_cells
@@ -97,6 +98,7 @@ class GaugePlan:
         level: The coverage of the intervals.
         band: Whether the level holds at each step alone or for a whole curve.
         selection: How the few cells are chosen that are shown; None: all are.
+        discovery: How items are discovered; None: the cells are known.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -113,6 +115,7 @@ class GaugePlan:
     level: float = 0.95
     band: Band = "pointwise"
     selection: Selection | None = None
+    discovery: Discovery | None = None
     _chunks: dict[tuple[str, Decay, int, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
@@ -267,7 +270,8 @@ class GaugePlan:
 
     def charged(self) -> Ledger:
         """Return an account of the guarantee with this gauge's cost charged."""
-        ledger = Ledger(self.guarantee)
+        names = Fraction(0) if self.discovery is None else self.discovery.delta
+        ledger = Ledger(self.guarantee, names=names)
         ledger.charge(self.charges("gauge"))
         return ledger
 
@@ -284,9 +288,13 @@ class GaugePlan:
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant, as Markdown."""
         low, high = self.neighbors.low, self.neighbors.high
+        text = f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
+        cells: object = ", ".join(self.cells) if self.cells else self.neighbors.cells
+        if self.discovery is not None:
+            text, cells = f"{text} {self.discovery.in_words()}", "items that are discovered"
         declared = {
             "views": ", ".join(name for name, _ in self.views),
-            "cells": ", ".join(self.cells) if self.cells else self.neighbors.cells,
+            "cells": cells,
             "max_change": (low, high) if low else high,
             "max_cells": self.neighbors.max_cells,
             "max_per_step": self.max_per_step,
@@ -299,9 +307,7 @@ class GaugePlan:
         return privacy_statement(
             self.guarantee,
             self._protected(),
-            gauges={
-                "gauge": f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
-            },
+            gauges={"gauge": text},
             declared=declared,
             spent=self.charged().total(),
         )
@@ -338,6 +344,7 @@ class GaugePlan:
             "horizon": self.horizon,
             "end": self.end,
             **({} if self.selection is None else {"selection": plain(self.selection)}),
+            **({} if self.discovery is None else {"discovery": plain(self.discovery)}),
         }
 
     @staticmethod
@@ -374,6 +381,9 @@ class GaugePlan:
             band=band_of(reader.text("band")),
             selection=read_as(reader.take("selection"), Selection)
             if "selection" in reader.names
+            else None,
+            discovery=read_as(reader.take("discovery"), Discovery)
+            if "discovery" in reader.names
             else None,
         )
         reader.done()
@@ -414,6 +424,7 @@ class GaugePlan:
         self._verify_distinct()
         self._verify_responses()
         self._verify_selection()
+        self._verify_discovery()
         self.charged()
 
     def _verify_distinct(self) -> None:
@@ -438,15 +449,34 @@ class GaugePlan:
         selection, neighbors = self.selection, self.neighbors
         if selection is None:
             return
+        cells = neighbors.cells
+        if cells is None:
+            raise _unpaid("known cells where some are chosen", "others")
         if [decay for _, decay in self.views] != [Running()] or neighbors.low:
             raise _unpaid("running counts as the one view of cells that are chosen", "others")
         if not isinstance(self.cost, GaussianCost) or neighbors.distinct or neighbors.paired:
             raise _unpaid("counts with Gaussian noise where cells are chosen", "others")
         k, switches = selection.k, selection.switches
-        if k >= neighbors.cells:
+        if k >= cells:
             raise _unpaid("fewer cells to be shown than there are", "all")
-        if neighbors.max_cells != shown_cells(k, switches, neighbors.cells, neighbors.relation):
+        if neighbors.max_cells != shown_cells(k, switches, cells, neighbors.relation):
             raise _unpaid("noise for all cells that may ever be shown", "less, or more")
+
+    def _verify_discovery(self) -> None:
+        """Refuse items that nobody knows without a threshold that pays for their names."""
+        discovery = self.discovery
+        if (discovery is None) != (self.neighbors.cells is not None):
+            raise _unpaid("either known cells or a discovery", "another plan")
+        if discovery is None:
+            return
+        if self.cells is not None or self.scalar or self.neighbors.distinct is not None:
+            raise _unpaid("sums of items without names", "others")
+        try:
+            paid = discovery.paid(self.strategy, self.law, self.neighbors, self.end)
+        except UnsupportedCombination:
+            raise _unpaid("a strategy that is proved for unknown items", "another") from None
+        if not paid:
+            raise _unpaid("a threshold that pays for names", "a lower one")
 
     @property
     def flips(self) -> bool:

@@ -33,7 +33,7 @@ class Reading:
     ) -> None:
         for view in views:
             plan.decay(view)
-        self._strategy, self._cells = plan.strategy, plan.neighbors.cells
+        self._strategy, self._cells = plan.strategy, plan.neighbors.known_cells
         self._views, self._step = tuple(views), step
         self._state = self._strategy.init_decoder(views, self._cells) if state is None else state
 

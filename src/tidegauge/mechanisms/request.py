@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from tidegauge.checks import exact, integer, shown
-from tidegauge.errors import InvalidParameter
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.intervals import Band, band_of, level_of
 from tidegauge.mechanisms.selection import Select
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
@@ -51,6 +52,7 @@ class Request:
         rescaled: Whether increments are multiplied by factors that move before views are made of
             them: only strategies are tried whose noise is then known.
         select: How the few cells are to be chosen that are shown; None: all are.
+        discover: How items are discovered; None: the cells are known.
     """
 
     views: tuple[tuple[str, Decay], ...]
@@ -71,6 +73,20 @@ class Request:
     strategy: ByName | None = None
     rescaled: bool = False
     select: Select | None = None
+    discover: Discover | None = None
+
+    @property
+    def foreseen(self) -> tuple[Decay, ...]:
+        """What is designed for and not published: what is anticipated, and the discovery view."""
+        asked = self.discover.decay if self.discover else None
+        return self.anticipate if asked is None else (*self.anticipate, asked)
+
+    @property
+    def planned_cells(self) -> int:
+        """For how many cells memory is planned."""
+        if self.discover is not None:
+            return self.discover.expected_items
+        return self.neighbors.cells or 1
 
 
 def request_of(
@@ -93,15 +109,18 @@ def request_of(
     strategy: ByName | None = None,
     distinct: Distinct | None = None,
     paired: bool = False,
+    discover: Discover | None = None,
 ) -> Request:
     """Return the checked request; the arguments are those of :class:`tidegauge.Gauge`.
 
     ``strategy``, from :func:`~tidegauge.strategies.named.by_name`, is the only candidate if given.
     ``distinct`` says which different values are counted, if any, and ``paired`` whether sums and
     counts of the same events are measured together: see :class:`~tidegauge.privacy.unit.Neighbors`.
+    ``discover`` says that cells are items that nobody knows before they occur.
 
     Raises:
         InvalidParameter: An argument is impossible; the message says which and what to do.
+        UnsupportedCombination: Items are discovered and different values are counted.
 
     Examples:
         >>> from tidegauge.strategies.decay import Running
@@ -109,7 +128,11 @@ def request_of(
         1048576
     """
     checked_views = views_of(views)
+    number: int | None
     number, names, scalar = cells_of(cells)
+    if discover is not None:
+        _refuse_cells(cells, distinct)
+        number, scalar = None, False
     low, high = _change_of(max_change)
     neighbors = Neighbors(
         unit_of(unit), relation_of(neighboring_relation), low, high, max_cells, number, distinct,
@@ -133,7 +156,22 @@ def request_of(
         band=band_of(band),
         importance=importance_of(importance, [name for name, _ in checked_views]),
         strategy=strategy,
+        discover=discover,
     )
+
+
+def _refuse_cells(cells: Any, distinct: Distinct | None) -> None:
+    """Refuse what does not go together with items that nobody knows."""
+    if cells is not None:
+        raise InvalidParameter(
+            f"Expected no cells where items are discovered, got cells={shown(cells)}. Items become "
+            "cells when they are found. Leave one of the two out."
+        )
+    if distinct is not None:
+        raise UnsupportedCombination(
+            "Expected counts or sums where items are discovered, got a count of different values. "
+            "An event moves it at several steps, and no threshold is proved for it. List the cells."
+        )
 
 
 def views_of(views: Any) -> tuple[tuple[str, Decay], ...]:

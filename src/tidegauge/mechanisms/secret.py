@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegauge.noise.randomness import secret
+from tidegauge.noise.randomness import fresh_key, secret
 
-__all__ = ["store_secret"]
+__all__ = ["incarnation_key", "store_secret"]
 
 
 def store_secret(purpose: str) -> bytes:
@@ -18,3 +18,15 @@ def store_secret(purpose: str) -> bytes:
         False
     """
     return secret("tidegauge store 1", purpose)
+
+
+def incarnation_key() -> bytes:
+    """Return the key of the noise of one opening, 32 bytes: stored before the first draw.
+
+    See :class:`~tidegauge.mechanisms.finder.Finder`. It is as private as the data.
+
+    Examples:
+        >>> incarnation_key() == incarnation_key()
+        False
+    """
+    return fresh_key()

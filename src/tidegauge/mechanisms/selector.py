@@ -101,7 +101,7 @@ class Selector:
         reading, choice = parts.pop("reading", None), parts.pop("choice", None)
         self._meter = Meter(plan, state=parts or None, step=step)
         self._reading = Reading(plan, [Running()], state=reading, step=step)
-        cells, k = plan.neighbors.cells, self._selection.k
+        cells, k = plan.neighbors.known_cells, self._selection.k
         self._counts = np.zeros(cells, np.int64) if choice is None else choice["counts"]
         self._shown = np.arange(k) if choice is None else choice["shown"]
         self._used = 0 if choice is None else int(choice["used"][0])
@@ -228,7 +228,7 @@ class ChosenReading:
     """
 
     def __init__(self, plan: GaugePlan, *, step: int = 0) -> None:
-        self._cells, self._step = plan.neighbors.cells, step
+        self._cells, self._step = plan.neighbors.known_cells, step
 
     @property
     def state(self) -> State:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tidegauge.checks import LARGEST, shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
+from tidegauge.mechanisms.discovery import Discovery
 from tidegauge.mechanisms.selection import Selection
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
@@ -232,7 +233,7 @@ def _read_neighbors(reader: Reader) -> Neighbors:
     unit = read_as(reader.take("unit"), Event, Contributions)
     relation = relation_of(reader.text("relation"))
     low, high = reader.integer("low"), reader.integer("high")
-    touched, cells = reader.integer("max_cells"), reader.integer("cells")
+    touched, cells = reader.integer("max_cells"), reader.optional_integer("cells")
     distinct = _read_distinct(reader) if "distinct" in reader.names else None
     paired = reader.flag("paired") if "paired" in reader.names else False
     return Neighbors(unit, relation, low, high, touched, cells, distinct, paired)
@@ -255,6 +256,28 @@ def _read_selection(reader: Reader) -> Selection:
         reader.integer("margin"),
         reader.fraction("scale"),
         reader.fraction("epsilon"),
+    )
+
+
+def _discovery(discovery: Discovery) -> dict[str, Any]:
+    return {
+        "view": discovery.view,
+        "decay": plain(discovery.decay),
+        "delta": fraction_text(discovery.delta),
+        "threshold": fraction_text(discovery.threshold),
+        "expected_items": discovery.expected_items,
+        "adaptive": discovery.adaptive,
+    }
+
+
+def _read_discovery(reader: Reader) -> Discovery:
+    return Discovery(
+        reader.text("view"),
+        read_as(reader.take("decay"), Step, Running, Window),
+        reader.fraction("delta"),
+        reader.fraction("threshold"),
+        reader.integer("expected_items"),
+        reader.flag("adaptive"),
     )
 
 
@@ -481,6 +504,7 @@ _FORMS: dict[type, _Form] = {
     ),
     Neighbors: _Form(_neighbors, _read_neighbors),
     Selection: _Form(_selection, _read_selection),
+    Discovery: _Form(_discovery, _read_discovery),
 }
 
 

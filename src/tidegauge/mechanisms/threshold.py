@@ -1,152 +1,228 @@
-r"""The rule of a private threshold: an upper quantile of some values, by smooth sensitivity.
+r"""The threshold that the noisy count of an item has to pass before its name is shown.
 
-With a = epsilon/2, b = epsilon / (2 ln(2/delta)), G = ln(1 / (2 beta_lt)), SS a b-smooth bound of
-the quantile's sensitivity and :math:`\kappa = 1 / (1 - (e^b - 1) G / a)`,
+An item that only one protected unit has must not be shown but with a chance of delta, over its
+whole life. Its value in the discovery view is at most
 
-.. math:: \tau = s_P + \kappa \frac{SS}{a} (G + Z), \qquad Z \sim \text{Laplace}(1).
+.. math:: k D + (B N)_t + \rho, \qquad (B N)_t \sim N(0, \sigma_t^2)
 
-kappa pays for the part of the center that moves with SS. All numbers of a rule are public and
-rounded towards more noise; SS, and with it the scale of the noise, is private.
+with k D the largest that the unit adds, and rho all roundings: of the noise, of the encoder and of
+the decoder's doubles. So the constant threshold m is enough if
+
+.. math:: \sum_t \text{cells} \cdot Q((m - k D - \rho) / \sigma_t) \le \delta,
+
+over all steps at which the unit alone can hold an item up: up to the end for a running view, W for
+each event and cell for a window of W. Nothing is assumed of how noise at two steps hangs together.
+Proof: ``docs/proofs/unknown_domain.md``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from fractions import Fraction
-from functools import cached_property
-from math import ceil, floor
-from typing import final
 
-from tidegauge.checks import exact, shown
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.smooth import LEAST_B
-from tidegauge.noise.intervals import exp_bracket
-from tidegauge.privacy.rounding import log_fraction
+import numpy as np
 
-__all__ = ["MOST_GRAINS", "ThresholdRule"]
+from tidegauge.errors import UnsupportedCombination
+from tidegauge.noise.law import Law
+from tidegauge.privacy.unit import NeighboringRelation, Neighbors
+from tidegauge.strategies.blt import Blt, Comb
+from tidegauge.strategies.blt.fixed_point import rounding_error
+from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
+from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64, Strategy
 
-MOST_GRAINS = 1 << 40
-"""Of a threshold: values above it are no exact floats times a weight."""
+__all__ = ["false_releases", "least_threshold", "window_of"]
 
-_UNIT = 1 << 80  # constants are rounded to its fractions
-_BITS = 200
+_EPS = 2.0**-53
+_SIGMAS = 30.0  # noise beyond them has a chance below 1e-180 in 2^38 steps of 2^40 cells
+_LEAST_DELTA = 1e-100
+_SPARE = 1e-6  # of delta, and of the stds: closed forms are right to 1e-6
+_GRID = 1 << 20
+_MOST = 1 << 50
+_SINGLE_STEPS = 1024
+_GROUP_GROWTH = 256  # later steps stand in groups of 1/256 of their age, at the last one's std
 
 
-@final
-@dataclass(frozen=True)
-class ThresholdRule:
-    r"""How a threshold is chosen from values; everything but the values.
-
-    Guarantee:
-        The threshold is (epsilon, delta)-DP when one value is replaced by any other in its range.
-        Proof: ``docs/proofs/perrier.md``.
-
-    Args:
-        epsilon: Above 0.
-        delta: In (0, 1).
-        quantile: The share of values that should lie above, in (0, 1): the paper's lambda p.
-        beta_lt: How often the threshold may lie below that quantile, in (0, 1/2).
+def window_of(decay: Decay) -> int | None:
+    """Over how many steps an event holds its item up; None: for ever.
 
     Raises:
-        InvalidParameter: A number is out of range.
-        UnsupportedCombination: epsilon is too large or too small for delta, or beta_lt is so small
-            for delta that there is no kappa.
+        UnsupportedCombination: The view discovers nothing: old events fade in it and never leave.
 
     Examples:
-        >>> rule = ThresholdRule(1, 1e-6, 0.00425, 0.006)
-        >>> round(float(rule.b), 10), round(float(rule.shift), 7), round(float(rule.kappa), 10)
-        (0.0344621818, 4.4228486, 1.449602366)
-        >>> rule.rank(60_000)  # 0.85 * 0.005 * 60,000 is a little above 255 in floats
-        59746
-
-    References:
-        Perrier, Asghar and Kaafar 2019, section "Private quantile"; Nissim, Raskhodnikova and
-        Smith 2007, Lemmas 2.5 and 2.7.
+        >>> window_of(Window(7)), window_of(Running())
+        (7, None)
     """
-
-    epsilon: Fraction
-    delta: Fraction
-    quantile: Fraction
-    beta_lt: Fraction
-
-    def __post_init__(self) -> None:
-        why = "All of it is spent on the threshold. Give a part of the whole, such as 0.5."
-        self._set("epsilon", exact("epsilon", self.epsilon, above=0, below=1000, why=why))
-        why = "It bounds how often the noise may fail to hide a value. Use 1e-9."
-        self._set("delta", exact("delta", self.delta, above=0, below=1, why=why))
-        why = "It is the share of values above the threshold. Use 0.005."
-        self._set("quantile", exact("quantile", self.quantile, above=0, below=1, why=why))
-        why = "It is how often the threshold may lie below the quantile. Use 0.006."
-        beta_lt = exact("beta_lt", self.beta_lt, above=0, why=why)
-        if 2 * beta_lt >= 1:
-            raise InvalidParameter(
-                f"Expected beta_lt < 1/2, got beta_lt={shown(self.beta_lt)}. From there on the "
-                f"threshold needs no upward shift. {why}"
-            )
-        self._set("beta_lt", beta_lt)
-        self._check()
-
-    def _set(self, name: str, value: Fraction) -> None:
-        object.__setattr__(self, name, value)
-
-    def _check(self) -> None:
-        """Refuse what the proof does not cover."""
-        if self.b < LEAST_B:
+    match decay:
+        case Running():
+            return None
+        case Window(steps=steps):
+            return steps
+        case Step():
+            return 1
+        case _:
             raise UnsupportedCombination(
-                f"Expected epsilon / (2 ln(2/delta)) of at least 2^-30, got epsilon={self._epsilon}"
-                ". Noise would swamp every value. Use a larger epsilon."
-            )
-        if self.b > self.a or self.a + self.b < self._growth * _log_up(1 / self.delta):
-            raise UnsupportedCombination(
-                f"Expected an epsilon that smooth sensitivity serves, got epsilon={self._epsilon} "
-                f"with delta={float(self.delta):.3g}. Noise as wide on one side as on the other "
-                "would fail more often than delta. Use epsilon of at most 5, or a smaller delta."
-            )
-        if self._growth * self.shift >= self.a:
-            raise UnsupportedCombination(
-                f"Expected beta_lt above about delta / 4, got beta_lt={float(self.beta_lt):.3g} "
-                f"with delta={float(self.delta):.3g}. The shift against it would move more than "
-                "the noise can hide. Use a larger beta_lt or a smaller delta."
+                f"Expected items to be discovered in a running sum, a window or a step, got "
+                f"{decay.name}. In other views an event fades and never leaves. Discover in a "
+                "window; all views of what is found are released."
             )
 
-    @property
-    def _epsilon(self) -> str:
-        return f"{float(self.epsilon):.3g}"
 
-    @cached_property
-    def a(self) -> Fraction:
-        """What a shift of the center may cost: epsilon / 2."""
-        return self.epsilon / 2
+def least_threshold(
+    decay: Decay,
+    strategy: Strategy,
+    law: Law,
+    neighbors: Neighbors,
+    end: int | None,
+    delta: Fraction,
+) -> Fraction:
+    """Return the least constant threshold that pays for names with ``delta``, in grains, upwards.
 
-    @cached_property
-    def b(self) -> Fraction:
-        """How smooth the bound is: epsilon / (2 ln(2/delta)), rounded down."""
-        return Fraction(floor(self.a / _log_up(2 / self.delta) * _UNIT), _UNIT)
+    Args:
+        decay: The discovery view.
+        strategy: What measures the stream.
+        law: Its noise.
+        neighbors: Who is protected.
+        end: The last step; a running view needs it.
+        delta: The chance to spend.
 
-    @cached_property
-    def shift(self) -> Fraction:
-        """G = ln(1 / (2 beta_lt)), rounded up: Laplace noise is above -G but with beta_lt."""
-        return _log_up(1 / (2 * self.beta_lt))
+    Raises:
+        UnsupportedCombination: No proof covers the view with this strategy; the message says why.
 
-    @cached_property
-    def kappa(self) -> Fraction:
-        """1 / (1 - (e^b - 1) G / a), rounded up."""
-        exactly = 1 / (1 - self._growth * self.shift / self.a)
-        return Fraction(ceil(exactly * _UNIT), _UNIT)
+    Cost: no data is read; about 1 ms.
+    """
+    if delta < _LEAST_DELTA:
+        raise UnsupportedCombination(
+            f"Expected a part of delta of at least {_LEAST_DELTA} for names, got less. Doubles "
+            "cannot tell so small a chance. Give a larger delta."
+        )
+    counts, stds = _steps(decay, strategy, law, neighbors, end)
+    start = _largest_value(decay, neighbors) + _roundings(decay, strategy, law, neighbors, end)
+    allowed = float(delta) * (1 - _SPARE)
+    low, high = 0.0, 40.0 * float(stds.max())
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        if _chance(middle, counts, stds) > allowed:
+            low = middle
+        else:
+            high = middle
+    least = start + high
+    if not least < _MOST:
+        raise UnsupportedCombination(
+            "Expected a threshold below 2^50 grains, got a larger one: doubles could not tell what "
+            "passes it. Measure in coarser grains."
+        )
+    grid = _GRID if least < _MOST // _GRID else 1
+    return Fraction(math.ceil(least * grid * (1 + 4 * _EPS)), grid)
 
-    @cached_property
-    def _growth(self) -> Fraction:
-        """e^b - 1, rounded up."""
-        return Fraction(1 << _BITS, exp_bracket(self.b, _BITS)[0]) - 1
 
-    def rank(self, count: int) -> int:
-        """The quantile's rank among ``count`` values, from the smallest, by exact fractions."""
-        return count - ceil(self.quantile * count) + 1
+def false_releases(
+    threshold: Fraction,
+    decay: Decay,
+    strategy: Strategy,
+    law: Law,
+    neighbors: Neighbors,
+    end: int | None,
+) -> float:
+    """Return a bound on the chance that names of one unit alone ever pass a threshold.
+
+    Arguments and errors are otherwise those of :func:`least_threshold`.
+    """
+    counts, stds = _steps(decay, strategy, law, neighbors, end)
+    start = _largest_value(decay, neighbors) + _roundings(decay, strategy, law, neighbors, end)
+    return _chance(float(threshold) - start, counts, stds)
 
 
-def _log_up(x: Fraction) -> Fraction:
-    """The natural logarithm of x > 1, rounded up; checked by certified brackets."""
-    found = Fraction(ceil(Fraction(log_fraction(x)) * (1 + Fraction(1, 1 << 44)) * _UNIT), _UNIT)
-    bits = x.numerator.bit_length() + _BITS
-    assert exp_bracket(found, bits)[1] * x <= 1 << bits
-    return found
+def _largest_value(decay: Decay, neighbors: Neighbors) -> int:
+    """The most, k D, that the events of one unit can add up to in one cell of the view."""
+    window, unit = window_of(decay), neighbors.unit
+    together = unit.max_events
+    if window is not None and unit.min_separation:
+        together = min(together, 1 + (window - 1) // unit.min_separation)
+    return together * neighbors.largest
+
+
+def _steps(
+    decay: Decay, strategy: Strategy, law: Law, neighbors: Neighbors, end: int | None
+) -> tuple[Float64, Float64]:
+    """How many pairs of a cell and a step one unit alone can hold up, and the largest std of each.
+
+    Noise of these strategies never falls from step to step, so that the last step of a group stands
+    for all of it.
+    """
+    window = window_of(decay)
+    each = neighbors.max_cells * neighbors.unit.max_events
+    if neighbors.relation is NeighboringRelation.REPLACE_ONE:
+        each *= 2
+    if window is not None:
+        last = MOST_STEPS if end is None else end
+        return np.array([each * float(min(window, last))]), _stds(
+            decay, strategy, law, np.array([last])
+        )
+    if end is None:
+        raise UnsupportedCombination("a running sum discovers items up to an end only")
+    edges = list(range(min(end, _SINGLE_STEPS) + 1))
+    while edges[-1] < end:
+        edges.append(min(end, edges[-1] + edges[-1] // _GROUP_GROWTH))
+    steps = np.array(edges, dtype=np.int64)
+    return each * np.diff(steps).astype(np.float64), _stds(decay, strategy, law, steps[1:])
+
+
+def _stds(decay: Decay, strategy: Strategy, law: Law, steps: Int64) -> Float64:
+    """The std of the unrounded noise in the view, in grains, upwards."""
+    gains = strategy.variance_gain(decay, steps)
+    return np.asarray(np.sqrt(gains) * float(law.scale) * (1 + _SPARE))
+
+
+def _chance(above: float, counts: Float64, stds: Float64) -> float:
+    """Sum of counts Q(above / std); erfc is right to a few units in the last place."""
+    if above <= 0:
+        return math.inf
+    tails = [math.erfc(above / (std * math.sqrt(2))) / 2 for std in stds.tolist()]
+    return math.fsum(counts * np.array(tails)) * (1 + 1e-12)
+
+
+def _roundings(
+    decay: Decay, strategy: Strategy, law: Law, neighbors: Neighbors, end: int | None
+) -> float:
+    """How far all roundings together can lift a value of an item of one unit, in grains.
+
+    Those of the noise to the lattice and of the encoder stay below ``off`` at each step; B weighs
+    them. Doubles: see the proof; all first-order terms are doubled.
+    """
+    steps, k_d = window_of(decay), float(neighbors.unit.max_events * neighbors.largest)
+    beta = float(strategy.beta) if isinstance(strategy, Comb) else 0.0
+    filters: Blt | Comb | None = strategy if isinstance(strategy, Blt | Comb) else None
+    if filters is None and not isinstance(strategy, Identity):
+        raise UnsupportedCombination("its noise is not proved for items that nobody knows yet")
+    if beta and steps is None:
+        raise UnsupportedCombination(
+            "behind a comb the noise of a running sum could help an item of one person to pass "
+            "after it did not pass"
+        )
+    unit: float = 2.0**-strategy.lattice_bits
+    off, inverse, row = unit / 2, 1.0, float(steps or end or 0)
+    gaps = weights = states = np.empty(0)
+    if filters is not None:
+        denominator = filters.beta.denominator if isinstance(filters, Comb) else 1
+        unit /= denominator
+        rounded = rounding_error(filters.gaps, filters.lattice_bits) / denominator
+        off, inverse = unit / 2 + float(rounded), 2 / (1 - beta)
+        row *= 1.0 if steps is None else inverse
+        gaps, weights = (filters.blt if isinstance(filters, Comb) else filters).floats
+        poles = [Exponential(factor=1 - Fraction(gap, 1 << 64)) for gap in filters.gaps]
+        last = np.array([MOST_STEPS if end is None else end])
+        spread = [_stds(pole, strategy, law, last)[0] for pole in poles]
+        states = (1 + beta) * (k_d + _SIGMAS * np.array(spread) + inverse * off / gaps)
+    noise = unit * float(law.scale)
+    step = k_d + inverse * (_SIGMAS * noise + off)  # of an increment
+    state_error = 6 * _EPS * (states + step)
+    step_error = (3 * len(gaps) + 8) * _EPS * (step + float(weights @ states)) / (1 - beta)
+    if steps is None:
+        assert end is not None
+        value = k_d + _SIGMAS * float(_stds(decay, strategy, law, np.array([end]))[0]) + off * row
+        doubles = end * (step_error + float(state_error.sum()) + _EPS * value)
+    else:
+        each = inverse * (step_error + float((weights / gaps) @ state_error))
+        doubles = steps * (each + 4 * _EPS * steps * step)
+    return off * row + 2 * doubles

@@ -98,7 +98,7 @@ def _clamped(array: NDArray[Any], low: int, high: int) -> tuple[Int64, int]:
 
 
 def _shaped(array: NDArray[Any], plan: GaugePlan, *, block: bool) -> NDArray[Any]:
-    cells = plan.neighbors.cells
+    cells = plan.neighbors.known_cells
     wanted: tuple[int | str, ...] = () if plan.scalar else (cells,)
     if array.ndim == len(wanted) + block and (plan.scalar or array.shape[-1] == cells):
         return array if array.ndim == 2 else array.reshape(-1, cells)

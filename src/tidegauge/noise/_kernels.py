@@ -58,9 +58,13 @@ high_product: Any = intrinsic(_high_product)
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def number_range(
-    coordinates: Int64, cells: int, start: int, stop: int, blocks: int, out: UInt64
+    coordinates: Int64, numbers: Int64, start: int, stop: int, blocks: int, out: UInt64
 ) -> None:
-    """Write the AES inputs of the first attempt of lanes ``start .. stop - 1``."""
+    """Write the AES inputs of the first attempt of lanes ``start .. stop - 1``.
+
+    ``numbers``: that of each cell of a row.
+    """
+    cells = numbers.shape[0]
     row = start // cells
     cell = start - row * cells
     n = 0
@@ -69,12 +73,12 @@ def number_range(
         high = U(coordinates[row]) << U(20)
         if blocks == 1:
             for i in range(take):
-                out[n + i, 0] = U(cell + i)
+                out[n + i, 0] = U(numbers[cell + i])
                 out[n + i, 1] = high
         else:
             for i in range(take):
                 for block in range(blocks):
-                    out[n + i * blocks + block, 0] = U(cell + i)
+                    out[n + i * blocks + block, 0] = U(numbers[cell + i])
                     out[n + i * blocks + block, 1] = high | U(block)
         n += take * blocks
         start += take
@@ -84,15 +88,16 @@ def number_range(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def number_lanes(
-    coordinates: Int64, cells: int, lanes: Int64, attempt: int, blocks: int, out: UInt64
+    coordinates: Int64, numbers: Int64, lanes: Int64, attempt: int, blocks: int, out: UInt64
 ) -> None:
     """Write the AES inputs of one attempt of the listed lanes."""
+    cells = numbers.shape[0]
     n = 0
     for lane in lanes:
         row = lane // cells
         high = U(coordinates[row]) << U(20) | U(attempt) << U(4)
         for block in range(blocks):
-            out[n, 0] = U(lane - row * cells)
+            out[n, 0] = U(numbers[lane - row * cells])
             out[n, 1] = high | U(block)
             n += 1
 

@@ -82,7 +82,9 @@ class Law(ABC):
         """Return what a draw makes of a value: their sum, modulo 2**64."""
         return _wrapped(value + draw)
 
-    def add(self, words: Words, values: Int64, coordinates: Int64) -> None:
+    def add(
+        self, words: Words, values: Int64, coordinates: Int64, numbers: Int64 | None = None
+    ) -> None:
         """Add an independent draw to every value, in place, modulo 2**64.
 
         The same words, cell and coordinate give the same draw in any block: never add to one
@@ -92,20 +94,25 @@ class Law(ABC):
             words: The source; its key must serve this law and scale only.
             values: Exact coordinates, shape (rows, cells), int64, C-contiguous.
             coordinates: The number of each row, shape (rows,), int64, distinct, in [0, 2**44).
+            numbers: That of each cell, shape (cells,), int64, increasing from 0 or more; None:
+                0, 1, 2, ..
 
         Raises:
             InvalidParameter: A shape, type or number is not as described; nothing was added.
             LiveState: The words are closed or belong to another process.
         """
         _check(values, coordinates)
-        cells = values.shape[1]
+        if numbers is None:
+            numbers = np.arange(values.shape[1])
+        else:
+            _check_numbers(numbers, values.shape[1])
         flat = values.reshape(-1)
         lanes = _NONE  # the first attempt is for all of them
         for number in range(_MOST_ATTEMPTS):
-            pending, unsure = self._tiles(words, flat, coordinates, cells, lanes, number)
+            pending, unsure = self._tiles(words, flat, coordinates, numbers, lanes, number)
             lanes = pending
             if unsure:
-                lanes = self._resolve(words, flat, coordinates, cells, pending, number)
+                lanes = self._resolve(words, flat, coordinates, numbers, pending, number)
             if not len(lanes):
                 return
         raise ArithmeticError(
@@ -128,7 +135,13 @@ class Law(ABC):
         return values
 
     def _tiles(
-        self, words: Words, flat: Int64, coordinates: Int64, cells: int, lanes: Int64, number: int
+        self,
+        words: Words,
+        flat: Int64,
+        coordinates: Int64,
+        numbers: Int64,
+        lanes: Int64,
+        number: int,
     ) -> tuple[Int64, bool]:
         """Make an attempt of the lanes, or the first of all; return those left, and any unsure."""
         each = self.words_each
@@ -140,9 +153,9 @@ class Law(ABC):
             inputs, outputs, pending = words.scratch((stop - start) * each)
             some = lanes[start:stop]
             if number:
-                _kernels.number_lanes(coordinates, cells, some, number, each, inputs)
+                _kernels.number_lanes(coordinates, numbers, some, number, each, inputs)
             else:
-                _kernels.number_range(coordinates, cells, start, stop, each, inputs)
+                _kernels.number_range(coordinates, numbers, start, stop, each, inputs)
             words.fill(inputs, outputs)
             parts = outputs[:-1].reshape(-1, 2 * each)
             count = self.attempt(parts, flat, start, some, pending)
@@ -158,7 +171,7 @@ class Law(ABC):
         words: Words,
         flat: Int64,
         coordinates: Int64,
-        cells: int,
+        numbers: Int64,
         pending: Int64,
         number: int,
     ) -> Int64:
@@ -167,8 +180,10 @@ class Law(ABC):
         for entry in pending.tolist():
             draw, lane = None, max(entry, -1 - entry)
             if entry < 0:
-                row, cell = divmod(lane, cells)
-                tape = Tape(words, cell, int(coordinates[row]), number, self.words_each)
+                row, cell = divmod(lane, len(numbers))
+                tape = Tape(
+                    words, int(numbers[cell]), int(coordinates[row]), number, self.words_each
+                )
                 draw = self.resolve(tape)
             if draw is None:
                 rejected.append(lane)
@@ -220,6 +235,22 @@ def _check(values: Any, coordinates: Any) -> None:
         raise InvalidParameter(
             "Expected coordinates in [0, 2**44), got one outside. Its words would be those of "
             "another coordinate. End the stream before step 2**38."
+        )
+
+
+def _check_numbers(numbers: Any, cells: int) -> None:
+    """Refuse numbers of cells that the kernels would misread, or that would share noise."""
+    if not (
+        isinstance(numbers, np.ndarray)
+        and numbers.dtype == np.int64
+        and numbers.shape == (cells,)
+        and numbers.flags.c_contiguous
+        and (not cells or numbers[0] >= 0)
+        and (np.diff(numbers) > 0).all()
+    ):
+        raise InvalidParameter(
+            "Expected numbers to be an int64 array that gives each cell a larger one than the last,"
+            " from 0 on, got something else. Two cells would get the same noise. Number them."
         )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.noise._kernels")
 
-__all__ = ["AesWords", "Context", "Words", "fresh_key", "open_words", "secret"]
+__all__ = ["AesWords", "Context", "Words", "fresh_key", "open_words", "secret", "stored_words"]
 
 Context = str | bytes | int | Fraction
 UInt64 = NDArray[np.uint64]
@@ -212,12 +212,43 @@ def open_words(*context: Context) -> Words:
         AesWords(open)
         >>> words.close()
     """
-    return AesWords(fresh_key(*context))
+    return AesWords(derive(fresh_key(), *context))
 
 
-def fresh_key(*context: Context) -> bytes:
-    """Return a 32-byte key for noise, fresh from the operating system; see :func:`open_words`."""
-    return derive(secrets.token_bytes(32), *context)
+def fresh_key() -> bytes:
+    """Return a key, 32 bytes fresh from the operating system: of an incarnation, to be stored.
+
+    Only :func:`stored_words` makes noise of a stored one. Whoever has it can take the noise off
+    again: it is as private as the data.
+    """
+    return secrets.token_bytes(32)
+
+
+def stored_words(key: bytes, *context: Context) -> Words:
+    """Return words under a stored key: the same for the same key and context, for ever.
+
+    For cells that are not measured before they are known: their noise of earlier steps is drawn
+    later, and has to be what it was. The context enters as in :func:`open_words`, so that one key
+    gives different gauges, laws, scales and lattices words that have nothing in common.
+
+    Args:
+        key: Of :func:`fresh_key`, 32 bytes.
+        context: What the words are for; at least one part.
+
+    Raises:
+        InvalidParameter: Not a key, or no context.
+
+    Examples:
+        >>> key = fresh_key()
+        >>> stored_words(key, "visits", 1)
+        AesWords(open)
+    """
+    if not isinstance(key, bytes) or len(key) != 32:
+        raise InvalidParameter(
+            "Expected the key of an incarnation, 32 bytes, got something else. Noise of it could "
+            "be guessed. Use one that fresh_key returned."
+        )
+    return AesWords(derive(key, *context))
 
 
 def secret(*context: Context) -> bytes:

@@ -78,7 +78,9 @@ class BitFlips(Law):
         """1: how many 128-bit words one bit takes."""
         return 1
 
-    def add(self, words: Words, values: Int64, coordinates: Int64) -> None:
+    def add(
+        self, words: Words, values: Int64, coordinates: Int64, numbers: Int64 | None = None
+    ) -> None:
         """Flip every bit or leave it, in place; see :meth:`Law.add`.
 
         Raises:
@@ -89,7 +91,7 @@ class BitFlips(Law):
                 "Expected bits, got another value. Its flip would not hide it. Measure predicates "
                 "that are 0 or 1."
             )
-        super().add(words, values, coordinates)
+        super().add(words, values, coordinates, numbers)
 
     def attempt(
         self, words: UInt64, values: Int64, start: int, lanes: Int64, pending: Int64

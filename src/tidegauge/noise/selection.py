@@ -91,7 +91,7 @@ def gumbel_order(words: Words, scores: Int64, scale: Fraction, coordinate: int) 
             "int64. Count in a coarser unit."
         )
     inputs, outputs = np.empty((n, 2), np.uint64), np.empty((n + 1, 2), np.uint64)
-    _kernels.number_range(np.array([coordinate]), n, 0, n, 1, inputs)
+    _kernels.number_range(np.array([coordinate]), np.arange(n), 0, n, 1, inputs)
     words.fill(inputs, outputs)
     low, high = np.empty(n), np.empty(n)
     _kernels.gumbel_keys(outputs[:n], scores, top, float(1 / Fraction(scale)), low, high)

@@ -127,7 +127,7 @@ class System(ABC):
             upper: The largest reading; 0 is the least.
         """
         self._plan, self._unit, self._upper = plan, unit, upper
-        self._scalar = plan.neighbors.cells == 1
+        self._scalar = plan.neighbors.known_cells == 1
         self._meter = Meter(plan)
         self._reading = Reading(plan, [self.decay])
 
@@ -149,7 +149,7 @@ class System(ABC):
     @property
     def cells(self) -> int:
         """How many streams are measured side by side."""
-        return self._plan.neighbors.cells
+        return self._plan.neighbors.known_cells
 
     @property
     def step(self) -> int:

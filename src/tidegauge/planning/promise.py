@@ -84,6 +84,8 @@ def odds(plan: Plan, releases: int = 1) -> str:
         found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu))
     elif isinstance(spent, PureDP):
         found = _found(float(spent.epsilon), 0.0)
+    elif isinstance(spent, ApproxDP):  # noise, and names of items on top
+        found = _found(float(spent.epsilon), float(spent.delta))
     else:
         found = min(_found(float(epsilon_from_rho(spent.rho, d)), d) for d in _DELTAS)
     percent = min(100.0, math.ceil(1000 * found * (1 + 1e-12)) / 10)

@@ -19,7 +19,11 @@ from typing import Any, TypeVar, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
-from tidegauge.privacy.conversion import mu_from_epsilon_delta, rho_from_epsilon_delta
+from tidegauge.privacy.conversion import (
+    epsilon_from_mu,
+    mu_from_epsilon_delta,
+    rho_from_epsilon_delta,
+)
 from tidegauge.privacy.costs import (
     AnyCost,
     Currency,
@@ -71,6 +75,12 @@ class Ledger:
 
     Args:
         guarantee: The promise for everything ever published.
+        names: What is set apart of its delta for the names of items that nobody knew before: the
+            chance that one is shown that a single unit has, all gauges together. Noise is made for
+            the rest. All of it counts as spent from the start.
+
+    Raises:
+        InvalidParameter: ``names`` is not a part of a delta.
 
     Examples:
         >>> ledger = Ledger(PureDP(1))
@@ -82,20 +92,21 @@ class Ledger:
         <Ledger of PureDP(epsilon=1): 10 charges, 0 % of its epsilon left>
     """
 
-    def __init__(self, guarantee: Guarantee) -> None:
+    def __init__(self, guarantee: Guarantee, *, names: Fraction = Fraction(0)) -> None:
         if not isinstance(guarantee, Guarantee):
             raise InvalidParameter(
                 f"Expected a guarantee, got a {type(guarantee).__name__}. Nothing could be "
                 "refused. Write PureDP(1), ZCDP(0.5), GaussianDP(1) or ApproxDP(1, 1e-9)."
             )
-        self._guarantee = guarantee
+        self._guarantee, self._names = guarantee, names
+        self._noise = guarantee if not names else _without_names(guarantee, names)
         self._charges: tuple[Charge, ...] = ()
-        self._currency = _own_currency(guarantee)
+        self._currency = Currency.MU_SQUARED if names else _own_currency(guarantee)
         self._spent = Fraction(0)
 
     def __repr__(self) -> str:
         currency = self._currency or _natural_currency(self._guarantee)
-        left = 100 * (1 - self._spent / _capacity(self._guarantee, currency))
+        left = 100 * (1 - self._spent / _capacity(self._noise, currency))
         return (
             f"<Ledger of {self._guarantee!r}: {len(self._charges)} charges, "
             f"{float(left):.3g} % of its {currency.value} left>"
@@ -105,6 +116,11 @@ class Ledger:
     def guarantee(self) -> Guarantee:
         """The promise that this ledger keeps."""
         return self._guarantee
+
+    @property
+    def names(self) -> Fraction:
+        """What is set apart of delta for names of items; 0: nothing."""
+        return self._names
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -120,7 +136,7 @@ class Ledger:
     def left(self) -> Fraction:
         """What is left, in the currency (before the first (epsilon, delta) charge: in mu^2)."""
         currency = self._currency or _natural_currency(self._guarantee)
-        return _capacity(self._guarantee, currency) - self._spent
+        return _capacity(self._noise, currency) - self._spent
 
     def split(self, weights: Sequence[Number], kind: type[_Kind]) -> tuple[_Kind, ...]:
         """Divide what is left among gauges of one kind, in proportion to their weights.
@@ -155,13 +171,13 @@ class Ledger:
         ]
         currency = self._currency or _settled({kind})
         _refuse_unproven({kind}, currency, self._guarantee)
-        left = _capacity(self._guarantee, currency) - self._spent
+        left = _capacity(self._noise, currency) - self._spent
         if left <= 0:
             raise BudgetExceeded(
                 f"Expected something left of {self._guarantee!r}, got nothing. Another gauge would "
                 "exceed what was promised. Split before charging, or promise less elsewhere.",
                 left=left,
-                total=_capacity(self._guarantee, currency),
+                total=_capacity(self._noise, currency),
             )
         whole = sum(parts)
         return tuple(kind(share(left * part / whole, kind, currency)) for part in parts)
@@ -197,19 +213,20 @@ class Ledger:
         currency = self._currency or _settled(kinds)
         _refuse_unproven(kinds, currency, self._guarantee)
         needed = sum((price(cost, currency) for cost in costs.values()), Fraction(0))
-        left = _capacity(self._guarantee, currency) - self._spent
+        left = _capacity(self._noise, currency) - self._spent
         if needed > left:
-            raise _exceeded(needed, left, self._guarantee, currency)
+            raise _exceeded(needed, left, self._noise, currency)
         self._currency = currency
         self._spent += needed
         self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
 
-    def total(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP | None:
+    def total(self, releases: int = 1) -> Guarantee | None:
         """Return what all charges amount to together, the strongest that is proved; None: nothing.
 
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
-        itself is what is proved.
+        itself is what is proved. With ``names`` it is an (epsilon, delta) pair, for a chance to be
+        shown is no noise.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -224,7 +241,8 @@ class Ledger:
         if not self._charges:
             return None
         if all(isinstance(charge.cost, GaussianCost) for charge in self._charges):
-            return GaussianDP(sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED)))
+            mu = sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED))
+            return self._with_names(mu, releases) if self._names else GaussianDP(mu)
         if all(isinstance(charge.cost, PureCost) for charge in self._charges) and (
             self._currency is Currency.EPSILON
         ):
@@ -233,12 +251,21 @@ class Ledger:
             return ZCDP(releases * self._spent)
         return GaussianDP(sqrt_up(releases * self._spent))
 
+    def _with_names(self, mu: Fraction, releases: int) -> ApproxDP:
+        """What noise and names amount to together: their deltas add up."""
+        assert isinstance(self._noise, ApproxDP)
+        epsilon = epsilon_from_mu(mu, releases * self._noise.delta)
+        if releases == 1 and not self.left:  # all of it, but for the last digit of a conversion
+            epsilon = self._noise.epsilon
+        return ApproxDP(epsilon, releases * (self._noise.delta + self._names))
+
     def events(self) -> dict[str, Any]:
         """Return the charges as a dp_accounting ``ComposedDpEvent``, in plain values.
 
         ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
         so that a stranger can recompute epsilon. Rounded so that they never claim less than was
-        spent.
+        spent. They are of noise: with ``names``, ask for epsilon at delta - names. (dp_accounting
+        has no event that adds to delta alone.)
 
         Examples:
             >>> ledger = Ledger(GaussianDP(1))
@@ -247,6 +274,16 @@ class Ledger:
             ['GaussianDpEvent']
         """
         return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
+
+
+def _without_names(guarantee: Guarantee, names: Fraction) -> ApproxDP:
+    """What is left for noise of a guarantee that pays for names."""
+    if not isinstance(guarantee, ApproxDP) or not 0 < names < guarantee.delta:
+        raise InvalidParameter(
+            f"Expected names to be a part of a delta, got {shown(names)} under {guarantee!r}. "
+            "Names are shown with a small chance, and noise needs a delta, too. Give a part of it."
+        )
+    return ApproxDP(guarantee.epsilon, guarantee.delta - names)
 
 
 def _own_currency(guarantee: Guarantee) -> Currency | None:

@@ -24,7 +24,7 @@ from tidegauge.privacy.protected import Protected
 
 __all__ = ["bullets", "exactly", "more_units", "named", "numbers", "privacy_statement"]
 
-Spend = PureDP | ZCDP | GaussianDP
+Spend = Guarantee
 
 _ELSEWHERE = (
     "Any other gauge, store or plan over the same data: what it spends comes on top.",

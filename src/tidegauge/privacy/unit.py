@@ -175,7 +175,8 @@ class Neighbors:
         low: Least contribution of one event to one cell; at most 0.
         high: Largest contribution of one event to one cell; at least 0.
         max_cells: Most cells that one event touches (D_0).
-        cells: Cells of the gauge (d).
+        cells: Cells of the gauge (d); None: they are found in the stream, and nobody knows how many
+            there are. Nothing that is charged then rests on their number.
         distinct: None: x_t sums up the step's contributions. ``"ever"``: x_t counts the values
             that occur at step t for the first time; an event brings at most ``high`` values to
             each cell that it touches, and moves x at two steps for each of them. A number W: x_t
@@ -203,7 +204,7 @@ class Neighbors:
     low: int
     high: int
     max_cells: int
-    cells: int
+    cells: int | None
     distinct: Distinct | None = None
     paired: bool = False
 
@@ -216,12 +217,15 @@ class Neighbors:
                 "Expected a contribution other than zero, got low=high=0. Nothing would be "
                 "measured. Declare how much one event may add to one cell."
             )
-        cells = integer("cells", self.cells, low=1, high=_MOST, why=_WHY_CELLS)
-        touched = integer("max_cells", self.max_cells, low=1, high=cells, why=_WHY_MAX_CELLS)
+        cells = self.cells
+        if cells is not None:
+            cells = integer("cells", cells, low=1, high=_MOST, why=_WHY_CELLS)
+        most = _MOST if cells is None else cells
+        touched = integer("max_cells", self.max_cells, low=1, high=most, why=_WHY_MAX_CELLS)
         names = ("low", "high", "cells", "max_cells")
         for name, number in zip(names, (low, high, cells, touched), strict=True):
             object.__setattr__(self, name, number)
-        if self.paired and (cells % 2 or touched % 2 or self.distinct is not None):
+        if self.paired and (most % 2 or touched % 2 or self.distinct is not None):
             raise InvalidParameter(
                 f"Expected pairs of a sum and a count, got cells={cells}, max_cells={touched} and "
                 f"distinct={shown(self.distinct)}. A sum without its count is no mean. Declare "
@@ -293,19 +297,38 @@ class Neighbors:
 
         Of pairs: whole pairs. In one that an event keeps, its count stays as it is.
         """
-        most, cells = self.max_cells // self._each, self.cells // self._each
+        most = self.max_cells // self._each
         if self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
             return ((0, most, 0),)
-        shared = max(0, 2 * most - cells)  # two sets of cells cannot avoid sharing
-        span = self.high - self.low
+        shared, span = self.shared_cells // self._each, self.high - self.low
         changes = tuple((kept, 2 * (most - kept), span) for kept in (shared, most))
         # a narrow range may move a pair less than an event that is not there any more
-        return (*changes, (0, min(2 * most, cells), span)) if self.paired else changes
+        moved = 2 * most if self.cells is None else min(2 * most, self.cells // self._each)
+        return (*changes, (0, moved, span)) if self.paired else changes
 
     @property
     def _each(self) -> int:
         """How many cells an event moves together."""
         return 2 if self.paired else 1
+
+    @property
+    def shared_cells(self) -> int:
+        """How many cells the two sets of a replaced event share at least: there are no others."""
+        return 0 if self.cells is None else max(0, 2 * self.max_cells - self.cells)
+
+    @property
+    def known_cells(self) -> int:
+        """The number of cells, for whoever keeps an array of them all.
+
+        Raises:
+            UnsupportedCombination: Nobody knows it.
+        """
+        if self.cells is None:
+            raise UnsupportedCombination(
+                "Expected a gauge whose cells are known, got one that finds its items in the "
+                "stream. There is no array of them all. Use tidegauge.DiscoveryGauge."
+            )
+        return self.cells
 
     @property
     def lasting(self) -> int | None:
@@ -335,4 +358,5 @@ class Neighbors:
     def touched_cells(self) -> int:
         """Most cells that one protected unit touches over the whole stream; at most ``cells``."""
         each = self.max_cells * (1 if self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2)
-        return min(each * self.unit.max_events, self.cells)
+        touched = each * self.unit.max_events
+        return touched if self.cells is None else min(touched, self.cells)

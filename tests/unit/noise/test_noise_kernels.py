@@ -48,11 +48,11 @@ def test_numbers_of_a_range_and_of_a_list_equal_the_twin(blocks):
     coordinates = np.array([0, 64, (1 << 44) - 1, 5])
     lanes = np.arange(3, 25)
     inputs = np.empty((22 * blocks, 2), dtype=np.uint64)
-    _kernels.number_range(coordinates, 7, 3, 25, blocks, inputs)
+    _kernels.number_range(coordinates, np.arange(7), 3, 25, blocks, inputs)
     assert twins.number_lanes(coordinates, 7, lanes.tolist(), 0, blocks) == inputs.tolist()
     some = lanes[::-3].copy()
     inputs = np.empty((len(some) * blocks, 2), dtype=np.uint64)
-    _kernels.number_lanes(coordinates, 7, some, 65535, blocks, inputs)
+    _kernels.number_lanes(coordinates, np.arange(7), some, 65535, blocks, inputs)
     assert twins.number_lanes(coordinates, 7, some.tolist(), 65535, blocks) == inputs.tolist()
 
 

@@ -194,3 +194,27 @@ def test_closed_words_add_nothing():
     with pytest.raises(LiveState):
         RoundedGaussian(Fraction(10)).add(source, values, np.array([0]))
     assert not values.any()
+
+
+@laws
+def test_numbers_of_cells_are_addresses(law):
+    """Some columns of a draw of many cells, in any selection, are those draws."""
+    words, coordinates = SeededWords(8), np.arange(5) * 64
+    whole = law.draw(words, coordinates, 3000)
+    for numbers in (np.array([7]), np.arange(2040, 2060), np.array([0, 5, 2047, 2048, 2999])):
+        values = np.full((5, len(numbers)), 100)
+        law.add(words, values, coordinates, numbers)
+        assert (values - 100 == whole[:, numbers]).all()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [np.array([0]), np.array([1, 1]), np.array([2, 1]), np.array([-1, 0]), np.array([0.0, 1.0]),
+     [0, 1]],
+    ids=str,
+)  # fmt: skip
+def test_numbers_that_would_share_noise_are_refused(numbers):
+    values = np.zeros((1, 2), np.int64)
+    with pytest.raises(InvalidParameter, match="Two cells would get the same noise"):
+        RoundedGaussian(Fraction(10)).add(SeededWords(1), values, np.array([0]), numbers)
+    assert not values.any()

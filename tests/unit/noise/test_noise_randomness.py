@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from tidegauge.errors import InvalidParameter, LiveState
 from tidegauge.noise import randomness
-from tidegauge.noise.randomness import AesWords, derive, open_words
+from tidegauge.noise.randomness import AesWords, derive, fresh_key, open_words, stored_words
 from tidegauge.testing import SeededWords
 
 
@@ -177,3 +177,31 @@ def test_keys_of_many_ranges_do_not_pile_up(monkeypatch):
     inputs = [[cell << 11, 0] for cell in range(10)]
     assert words_of(source, inputs) == words_of(source, inputs)
     assert len(source._words._ciphers) <= 3
+
+
+def test_a_stored_key_gives_the_same_words_to_the_same_context_and_no_other():
+    key, inputs = bytes(range(32)), [[0, 0], [1, 1 << 20], [1 << 40, 5 << 20]]
+    words = words_of(stored_words(key, "visits", Fraction(5, 2), 30), inputs)
+    assert words == words_of(stored_words(key, "visits", Fraction(5, 2), 30), inputs)
+    others = (
+        stored_words(key, "visit", Fraction(5, 2), 30),
+        stored_words(key, "visits", Fraction(5, 2), 31),
+        stored_words(key, "visits", Fraction(5), 30),
+        stored_words(key, "visits"),
+        stored_words(bytes(32), "visits", Fraction(5, 2), 30),
+        AesWords(key),
+    )
+    for other in others:
+        assert all(a != b for a, b in zip(words, words_of(other, inputs), strict=True))
+
+
+@pytest.mark.parametrize("key", [b"", b"short", bytes(33), bytearray(32), "k" * 32, None])
+def test_a_key_that_could_be_guessed_is_refused_and_not_told(key):
+    with pytest.raises(InvalidParameter, match="32 bytes, got something else"):
+        stored_words(key, "visits")
+    with pytest.raises(InvalidParameter, match="context"):
+        stored_words(bytes(32))
+
+
+def test_fresh_keys_differ():
+    assert 50 == len({fresh_key() for _ in range(50)})

@@ -13,7 +13,7 @@ from tidegauge.checks import exact, integer
 from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.smooth import smooth_bound
-from tidegauge.mechanisms.threshold import ThresholdRule
+from tidegauge.mechanisms.threshold_rule import ThresholdRule
 from tidegauge.papers.perrier.ranges import range_of
 from tidegauge.papers.system import array_of, grains_of
 
@@ -85,7 +85,7 @@ def rule_of(epsilon: Any, delta: Any, p: Any, lam: Any, beta_lt: Any) -> Thresho
 
     Raises:
         InvalidParameter: A parameter is out of range.
-        UnsupportedCombination: See :class:`~tidegauge.mechanisms.threshold.ThresholdRule`.
+        UnsupportedCombination: See :class:`~tidegauge.mechanisms.threshold_rule.ThresholdRule`.
     """
     why = "It is the share of readings above the threshold. Use 0.005."
     share = exact("p", p, above=0, below=1, why=why)

@@ -24,7 +24,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.smooth import MOST_VALUES
-from tidegauge.mechanisms.threshold import ThresholdRule
+from tidegauge.mechanisms.threshold_rule import ThresholdRule
 from tidegauge.papers.perrier.plans import TREE, plans_of
 from tidegauge.papers.perrier.ranges import range_of
 from tidegauge.papers.perrier.threshold import BETA_LT, LAM, P, rule_of

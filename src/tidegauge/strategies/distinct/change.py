@@ -37,10 +37,9 @@ def worst_change(neighbors: Neighbors, window: int, one: Number, two: Number) ->
         )
     if neighbors.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         return neighbors.max_cells * one
-    shared = max(0, 2 * neighbors.max_cells - neighbors.cells)
     ways = [
         kept * two + 2 * (neighbors.max_cells - kept) * one
-        for kept in (shared, neighbors.max_cells)
+        for kept in (neighbors.shared_cells, neighbors.max_cells)
     ]
     return max(ways)
 

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from tidegauge.strategies.strategy import Int64
 
-__all__ = ["CHOSEN_BITS", "chosen_block", "chosen_table", "switches_used"]
+__all__ = ["chosen_block", "chosen_table", "lattice_bits", "switches_used"]
 
-CHOSEN_BITS = LATTICE_BITS
-"""Counts of chosen cells are whole numbers of 2^-20."""
+
+def lattice_bits(gauge: PlannedGauge) -> int:
+    """Return of how fine a lattice the published numbers of a gauge are: 2^-bits."""
+    return gauge.mechanism.strategy.lattice_bits if gauge.select is None else LATTICE_BITS
 
 
 def chosen_table(block: Block) -> pl.DataFrame:

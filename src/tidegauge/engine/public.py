@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.engine.chosen import CHOSEN_BITS, chosen_block, switches_used
+from tidegauge.engine.chosen import chosen_block, lattice_bits, switches_used
+from tidegauge.engine.claim import is_block_name
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
-from tidegauge.engine.publisher import block_name
+from tidegauge.engine.found import FoundBlock, Shown, block_of_table
+from tidegauge.engine.publisher import Measured, block_name
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
+from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.selector import ChosenReading
 from tidegauge.planning.durations import steps_in
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["PublicFolder", "PublishedView"]
 
 
+_CELLS = 256  # discovered cells that are decoded together
+_PLACE = "place"
 _FETCH = "Fetch the folder again from its publisher."
 
 
@@ -110,23 +115,27 @@ class PublicFolder:
         """
         return promise(self.plan, self.releases)
 
-    def blocks(self, gauge: str) -> Iterator[Block]:
+    def blocks(self, gauge: str) -> Iterator[Measured]:
         """Read a gauge's measurement, block by block, in order.
 
         Raises:
             InvalidInput: A block is missing, was changed, or belongs to another plan.
 
-        Cost: reads each file once; memory: one block, 8 bytes a cell and step, at most 1 MB.
+        Cost: reads each file once; memory: one block, 8 bytes a cell and step, at most 1 MB; of
+        discovered cells more, by the past of those that are new.
         """
-        folder = self.path / "measurements" / safe_name(self.plan.gauge(gauge).name)
-        names = sorted(path.name for path in folder.glob("*.parquet"))
         step = 0
-        for name in names:
-            if name != block_name(step):
-                raise self._changed(folder / block_name(step))
-            block = self._block(folder / name, gauge, step)
+        for path in self._measurements(gauge):
+            if path.name != block_name(step):
+                raise self._changed(path.with_name(block_name(step)))
+            block = self._block(path, gauge, step)
             yield block
             step += block.steps
+
+    def _measurements(self, gauge: str) -> list[Path]:
+        """The files of a gauge's measurement, in order."""
+        folder = self.path / "measurements" / safe_name(self.plan.gauge(gauge).name)
+        return sorted(folder.glob("*.parquet"))
 
     def view(
         self,
@@ -157,27 +166,70 @@ class PublicFolder:
         if every is None:
             every = planned.every_of(name) if isinstance(view, str) else 1
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
-        planned.mechanism.decay(decay)
-        reading: Reading | ChosenReading
-        used = None
-        if planned.select is None:
-            reading = Reading(planned.mechanism, (decay,))
-        else:
-            reading, used = ChosenReading(planned.mechanism), [np.empty(0, np.int64)]
-        parts = []
-        for block in self.blocks(gauge):
-            parts.append(reading.decode(block.measured, block.steps)[0])
-            if used is not None:
-                used.append(switches_used(block))
+        values, shown = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
-        values = np.concatenate(parts) if parts else np.empty((0, len(planned.cells)))
-        published = Published(self.plan.clock, planned, name, decay, every, top=planned.top)
-        if used is not None:
-            published = replace(published, used=np.concatenate(used))
+        top = planned.top
+        published = Published(self.plan.clock, planned, name, decay, every, top=top, shown=shown)
+        if planned.select is not None:
+            published = replace(published, used=self._used(gauge))
         return PublishedView(published, values)
 
-    def _block(self, path: Path, gauge: str, step: int) -> Block:
+    def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
+        """A view at all published steps, shape (steps, cells), and its cells if discovered."""
+        if gauge.discover is not None:
+            return self._found(gauge, decay)
+        reading: Reading | ChosenReading
+        if gauge.select is None:
+            reading = Reading(gauge.mechanism, (decay,))
+        else:
+            gauge.mechanism.decay(decay)
+            reading = ChosenReading(gauge.mechanism)
+        known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
+        parts = [reading.decode(block.measured, block.steps)[0] for block in known]
+        return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
+
+    def _used(self, gauge: str) -> Int64:
+        """How many switches were made, at each published step."""
+        known = (block for block in self.blocks(gauge) if isinstance(block, Block))
+        return np.concatenate([np.empty(0, np.int64), *map(switches_used, known)])
+
+    def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
+        """The same of discovered cells: each from the first step on, whenever it was named."""
+        import polars as pl
+
+        gauge.mechanism.decay(decay)
+        files = self._measurements(gauge.name)
+        if not files:
+            empty = pl.DataFrame(schema={str(i): pl.String for i in range(len(gauge.by))})
+            return np.empty((0, 0)), Shown(empty, np.empty(0, np.int64))
+        if not is_block_name(files[-1].name):
+            raise self._changed(files[-1])
+        last = self._found_block(files[-1], gauge.name, int(files[-1].stem) - 1)
+        names, cells = last.shown.names, last.shown.names.height  # all that there are
+        places = names.with_row_index(_PLACE)
+        measured = np.empty((last.first + last.steps, cells), np.int64)
+        for block in self.blocks(gauge.name):
+            assert isinstance(block, FoundBlock)
+            here = block.shown.names.join(
+                places, on=names.columns, how="inner", maintain_order="left"
+            )[_PLACE]
+            if len(here) != len(block.new):
+                raise self._changed(files[-1])
+            at = here.to_numpy()
+            measured[: block.first, at[block.new]] = block.past
+            measured[block.first : block.first + block.steps, at] = block.measured
+        values = measured.view(np.float64)  # in its place: a view is as large as what it is of
+        for start in range(0, cells, _CELLS):
+            part = slice(start, min(start + _CELLS, cells))
+            reading = GrowingReading(gauge.mechanism, (decay,), cells=part.stop - start)
+            rows = np.ascontiguousarray(measured[:, part])
+            values[:, part] = reading.decode(rows, len(rows))[0]
+        return values, Shown(names, np.zeros(cells, np.int64))
+
+    def _block(self, path: Path, gauge: str, step: int) -> Measured:
         """Read one file, and check that it is what was published."""
+        if self.plan.gauge(gauge).discover is not None:
+            return self._found_block(path, gauge, step)
         import polars as pl
 
         planned = self.plan.gauge(gauge)
@@ -197,7 +249,7 @@ class PublicFolder:
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)
         block = Block(step, last - step, np.ascontiguousarray(measured))
-        self._check_about(path, about, gauge, block, strategy.lattice_bits)
+        self._check_origin(path, about, gauge, step, block.steps, block.sum)
         numbers = strategy.coordinates(step, block.steps)
         places = {
             "step": numbers // COORDINATES_PER_STEP + 1,
@@ -216,22 +268,37 @@ class PublicFolder:
             block = chosen_block(gauge, step, pl.read_parquet(path))
         except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
             raise self._changed(path) from None
-        self._check_about(path, about, gauge.name, block, CHOSEN_BITS)
+        self._check_origin(path, about, gauge.name, step, block.steps, block.sum)
         return block
 
-    def _check_about(
-        self, path: Path, about: dict[str, str], gauge: str, block: Block, bits: int
+    def _found_block(self, path: Path, gauge: str, step: int) -> FoundBlock:
+        """The same of a gauge that discovers its cells."""
+        import polars as pl
+
+        try:
+            about = pl.read_parquet_metadata(path)
+            steps = int(about["steps"])
+            block = block_of_table(self.plan.gauge(gauge), step, steps, pl.read_parquet(path))
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise self._changed(path) from None
+        except (InvalidInput, KeyError, ValueError):
+            raise self._changed(path) from None
+        self._check_origin(path, about, gauge, step, steps, block.sum)
+        return block
+
+    def _check_origin(
+        self, path: Path, about: dict[str, str], gauge: str, step: int, steps: int, found: str
     ) -> None:
-        """Refuse a file whose metadata are not those of this block."""
+        """Refuse a file whose metadata are not those of a block with this sum."""
         expected = {
             "fingerprint": self.plan.fingerprint,
             "gauge": gauge,
-            "first_step": str(block.first + 1),
-            "steps": str(block.steps),
-            "lattice_bits": str(bits),
-            "sha256": block.sum,
+            "first_step": str(step + 1),
+            "steps": str(steps),
+            "lattice_bits": str(lattice_bits(self.plan.gauge(gauge))),
+            "sha256": found,
         }
-        if any(about.get(name) != value for name, value in expected.items()) or block.steps < 1:
+        if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
             raise self._changed(path)
 
     def _changed(self, path: Path) -> InvalidInput:
@@ -312,6 +379,12 @@ class PublishedView:
         Raises:
             InvalidParameter: It is no number of cells, or the gauge has none.
         """
+        if top is not None and self.view.shown is not None:
+            raise InvalidParameter(
+                f"Expected known cells to rank, got those of {self.view.gauge.name!r}, which are "
+                "discovered. Intervals that hold for all cells at once need their number, and that "
+                "is hidden. Sort the values of an export."
+            )
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.intervals import Band
 from tidegauge.mechanisms.selection import Select
 from tidegauge.planning.form import View
@@ -45,6 +46,7 @@ class GaugeConfig:
     level: float
     band: Band
     strategy: ByName | None
+    discover: Discover | None = None
 
 
 @dataclass(frozen=True)

@@ -80,11 +80,18 @@ def _ranks(
     ]
     level = f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
     until = moment(folder.plan.clock, len(views[0].grains))
-    title = f"{gauge} up to {until}, with {level} intervals of all cells at once (noise only)"
+    select = folder.plan.gauge(gauge).select
+    which = "all cells" if select is None else "all shown cells"
+    title = f"{gauge} up to {until}, with {level} intervals of {which} at once (noise only)"
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
-    terminal.data("~: the next one may as well have more. Above a row without ~, nothing belongs")
+    below = "nothing belongs" if select is None else "nothing that is shown belongs"
+    terminal.data(f"~: the next one may as well have more. Above a row without ~, {below}")
     terminal.data("below it.\n")
+    if select is not None:
+        used = views[0].view.used
+        left = select.switches - (0 if used is None or not len(used) else int(used[-1]))
+        terminal.data(f"{left:,} of {select.switches:,} switches are left.\n")
 
 
 def _ranked(view: PublishedView) -> list[str]:

@@ -226,6 +226,8 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     for gauge in told["gauges"]:
         if "discovery" in gauge:
             _tell_discovery(terminal, gauge["name"], gauge["discovery"])
+        if "choices" in gauge:
+            terminal.data(f"{gauge['name']}: {gauge['choices']['chosen']}.")
         for view in gauge["views"]:
             terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
     terminal.data("")

@@ -81,9 +81,12 @@ class Measuring:
         self._meters: dict[str, Meter | Selector] = {}
         for gauge in plan.gauges:
             if gauge.discover is None:
-                kind = Meter if gauge.select is None else Selector
                 state = _own_state(states, gauge.name)
-                self._meters[gauge.name] = kind(gauge.mechanism, state=state, step=step)
+                self._meters[gauge.name] = (
+                    Meter(gauge.mechanism, state=state, step=step)
+                    if gauge.select is None
+                    else Selector(gauge.mechanism, state=state, step=step, again=_again(store))
+                )
 
     @property
     def clamped(self) -> int:
@@ -131,6 +134,12 @@ def known_items(plan: Plan, store: Store) -> dict[str, pl.DataFrame]:
     names = [gauge.name for gauge in plan.gauges if gauge.discover is not None]
     tables = {name: store.items(name) for name in names}
     return {name: table for name, table in tables.items() if table is not None}
+
+
+def _again(store: Store) -> bool:
+    """Whether a further release of the stream begins at the store's step."""
+    spends = store.spends()
+    return len(spends) > 1 and spends[-1].step == store.step
 
 
 def _keys(store: Store) -> list[tuple[int, bytes]]:

@@ -144,6 +144,13 @@ class Selection:
         """Return how far one unit moves the lead of the best hidden cell, in grains."""
         return _lead_change(neighbors)
 
+    def noticed(self, neighbors: Neighbors, end: int | None) -> int | None:
+        """Return a lead that a test passes at once, but for one of twenty streams; None: no end."""
+        if end is None:
+            return None
+        quiet = quiet_margin(self.epsilon, _lead_change(neighbors), 4, end, self.switches)
+        return self.margin + quiet
+
 
 def shown_cells(k: int, switches: int, cells: int, relation: NeighboringRelation) -> int:
     """Return in how many cells an event counts, of those that are ever shown.

@@ -79,6 +79,8 @@ class Selector:
         plan: A plan with a selection.
         state: The private state at ``step``; None: before the first step. It is taken over.
         step: How many steps the state has seen.
+        again: A further release begins here, of steps that were released before: a run of tests
+            that is on begins anew, so that no threshold serves two releases.
 
     Raises:
         InvalidParameter: The plan selects nothing.
@@ -89,7 +91,12 @@ class Selector:
     """
 
     def __init__(
-        self, plan: GaugePlan, *, state: dict[str, State] | None = None, step: int = 0
+        self,
+        plan: GaugePlan,
+        *,
+        state: dict[str, State] | None = None,
+        step: int = 0,
+        again: bool = False,
     ) -> None:
         if plan.selection is None:
             raise InvalidParameter(
@@ -113,6 +120,8 @@ class Selector:
             monotone=False,
             threshold=None if threshold == _NO_THRESHOLD else threshold,
         )
+        if again and self._tests.threshold is not None:
+            self._tests.restart(self._selection.margin)
         self._clamped = 0
         self._broken = False  # true within a block, and for ever after one that was interrupted
 

@@ -82,11 +82,11 @@ class Measuring:
         for gauge in plan.gauges:
             if gauge.discover is None:
                 state = _own_state(states, gauge.name)
-                self._meters[gauge.name] = (
-                    Meter(gauge.mechanism, state=state, step=step)
-                    if gauge.select is None
-                    else Selector(gauge.mechanism, state=state, step=step, again=_again(store))
-                )
+                kind = Meter if gauge.select is None else Selector
+                self._meters[gauge.name] = kind(gauge.mechanism, state=state, step=step)
+        for meter in self._meters.values():
+            if isinstance(meter, Selector) and _again(store):
+                meter.begin_again()
 
     @property
     def clamped(self) -> int:

@@ -79,8 +79,6 @@ class Selector:
         plan: A plan with a selection.
         state: The private state at ``step``; None: before the first step. It is taken over.
         step: How many steps the state has seen.
-        again: A further release begins here, of steps that were released before: a run of tests
-            that is on begins anew, so that no threshold serves two releases.
 
     Raises:
         InvalidParameter: The plan selects nothing.
@@ -96,7 +94,6 @@ class Selector:
         *,
         state: dict[str, State] | None = None,
         step: int = 0,
-        again: bool = False,
     ) -> None:
         if plan.selection is None:
             raise InvalidParameter(
@@ -120,8 +117,6 @@ class Selector:
             monotone=False,
             threshold=None if threshold == _NO_THRESHOLD else threshold,
         )
-        if again and self._tests.threshold is not None:
-            self._tests.restart(self._selection.margin)
         self._clamped = 0
         self._broken = False  # true within a block, and for ever after one that was interrupted
 
@@ -174,6 +169,14 @@ class Selector:
         self._broken = False
         noisy = np.rint(np.take_along_axis(values, cells, axis=1) * (1 << LATTICE_BITS))
         return Chosen(used, cells, noisy.astype(np.int64))
+
+    def begin_again(self) -> None:
+        """Begin the run of tests that is on anew: no threshold may serve two releases.
+
+        Where steps are released again that were released before, all is charged again.
+        """
+        if self._tests.threshold is not None:
+            self._tests.restart(self._selection.margin)
 
     def close(self) -> None:
         """Erase all keys; nothing more is measured."""

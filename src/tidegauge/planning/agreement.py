@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -275,7 +276,9 @@ class Agreement:
             return None
         low, high, round_to = grains
         other = _rest(read)
-        cells = count_cells(by, other) or UNKNOWN_CELLS
+        known = all(values for _, values in by)
+        crossed = prod(len(values) + (other is not None) for _, values in by)
+        cells = crossed if known else UNKNOWN_CELLS
         select = None
         if read.top_k is not None:
             refuse_beside_top(read, cells, self._refusing(path))

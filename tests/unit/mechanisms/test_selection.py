@@ -32,8 +32,9 @@ def neighbors(k=2, switches=3, cells=20, *, relation=ADD, unit=None, high=1):
 def request(guarantee, *, select=CHOICE, end=100, **changes):
     who = changes.pop("neighbors", neighbors(select.k, select.switches))
     return Request(
-        views=(("running", Running()),), cells=None, scalar=False, guarantee=guarantee, neighbors=who,
-        max_per_step=1 << 20, horizon=end, end=end, level=0.95, select=select, **changes,
+        views=(("running", Running()),), cells=None, scalar=False, guarantee=guarantee,
+        neighbors=who, max_per_step=1 << 20, horizon=end, end=end, level=0.95, select=select,
+        **changes,
     )  # fmt: skip
 
 
@@ -135,8 +136,8 @@ def test_a_margin_that_is_not_given_is_passed_by_noise_in_few_streams():
     assert plan.selection.noticed(plan.neighbors, None) is None
     assert 7 == planned(select=Select(2, 3, 7)).selection.margin
     with pytest.raises(UnsupportedCombination, match="end or a margin"):
-        planned(end=None)
-    assert planned(end=None, select=Select(2, 3, 7)).known_end is None
+        CHOICE.bought(GaussianCost(1), neighbors(), None)
+    assert 7 == Select(2, 3, 7).bought(GaussianCost(1), neighbors(), None).margin
 
 
 @pytest.mark.parametrize(

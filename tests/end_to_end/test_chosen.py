@@ -144,7 +144,7 @@ def test_what_is_charged_and_said(published):
         "At most 12 cells are ever shown",
         "any number of cells; once in each",
         "the noisy threshold of the tests that are on",
-        "spent: rho = 10 (zCDP)",
+        "rho = 10 (zCDP)",
     ):
         assert part in said
     code, out, _ = tidegauge("plan", "baskets.yaml", "--json", cwd=shop)
@@ -203,7 +203,7 @@ def test_an_empty_stream_publishes_as_much_as_any_other(published, tmp_path):
         ("rho: 10", "epsilon: 1", "Expected rho, or epsilon and delta"),
         ("views: [{view: running, every: 6h}]", "views: [1d]", "the one view running"),
         ("views: [{view: running, every: 6h}]", "views: [running, 1d]", "the one view running"),
-        ("views: [{view: running", "anticipate: [1d], views: [{view: running", "no anticipate"),
+        ("    views:", "    anticipate: [1d]\n    views:", "no anticipate"),
         ("    views:", "    max_items: 5\n    views:", "Expected no max_items beside method"),
         ("    views:", "    totals: true\n    views:", "Expected no totals beside top_k"),
         ("by: {kind:", "by: {switches_left:", "no ranked release has"),

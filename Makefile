@@ -27,7 +27,7 @@ grocery: setup   ## publish a year of supermarket baskets, protecting households
 	@echo "The statement: examples/grocery/output/public/PRIVACY.md. The picture: examples/grocery/output/baskets.png"
 
 reproduce: setup ## compare the systems of the papers with ours; writes tables and figures
-	$(BIN)/python examples/reproduce/bolot.py
+	for script in bolot perrier cardoso_rogers; do $(BIN)/python examples/reproduce/$$script.py || exit 1; done
 
 test: setup      ## run the tests
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
@@ -45,7 +45,7 @@ check: setup     ## formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 bench: setup     ## print the figures of benchmarks/README.md, measured side by side
-	for script in noise engine strategies live cold_start accuracy plans others flights products store papers cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in noise engine strategies live cold_start accuracy plans others flights products store papers clip cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 docs: setup      ## write docs/cli.md from the help texts
 	$(BIN)/python -m tidegauge.cli.manual > docs/cli.md

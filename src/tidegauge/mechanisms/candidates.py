@@ -59,12 +59,12 @@ def _strategies(request: Request, kind: type[Cost]) -> Iterator[tuple[str, Strat
     norm = Norm.L2 if kind is GaussianCost else Norm.L1
     asked = Asked(decays, norm, request.max_per_step, request.horizon, request.end)
     name = None if request.strategy is None else request.strategy.name
+    if request.discover is not None and name is not None:
+        raise UnsupportedCombination("it serves cells that are known, not items to be discovered")
     if window is not None and name not in (None, "DistinctCount"):
         raise UnsupportedCombination("it serves sums, not counts of different values")
     if name == "DistinctCount" and request.neighbors.distinct is None:
         raise UnsupportedCombination("it serves counts of different values, not sums")
-    if request.discover is not None and request.strategy is not None:
-        raise UnsupportedCombination("it serves cells that are known, not items to be discovered")
     if window is not None:
         yield from _of_windows(window, kind)
     elif request.strategy is not None:

@@ -10,6 +10,7 @@ from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.meter import Meter
+from tidegauge.mechanisms.turn import Turn, refuse_copy
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["ClipMeter", "in_units"]
@@ -56,7 +57,7 @@ class ClipMeter:
     def _start(
         self, plan: ClipPlan, main: Meter, bins: Meter, waiting: State | None = None
     ) -> None:
-        self._plan, self._main, self._bins = plan, main, bins
+        self._plan, self._main, self._bins, self._turn = plan, main, bins, Turn()
         self._tables = clips_up_to(max(-plan.bounds.low, 0)), clips_up_to(max(plan.bounds.high, 0))
         self._waiting: State = waiting or {
             "below": np.zeros((len(self._tables[0]), plan.cells), np.int64),
@@ -80,13 +81,16 @@ class ClipMeter:
             clip: How far below and above 0 they count as they are; None: they wait.
         """
         values = np.clip(given.values, self._plan.bounds.low, self._plan.bounds.high)
-        magnitudes = self._bins.measure(self._magnitudes(given, values))
-        return self._main.measure(self._clipped(given, values, clip)), magnitudes
+        with self._turn:
+            magnitudes = self._bins.measure(self._magnitudes(given, values))
+            return self._main.measure(self._clipped(given, values, clip)), magnitudes
 
     def close(self) -> None:
         """Erase both keys."""
         self._main.close()
         self._bins.close()
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
 
     def _magnitudes(self, given: Values, values: Int64) -> Int64:
         """Count zeros, octaves above and octaves below, shape (steps, bins)."""
@@ -136,6 +140,7 @@ class ClipMeter:
 
 
 def _of(kept: dict[str, State], name: str) -> dict[str, State] | None:
-    parts = {key.removeprefix(f"{name}."): part for key, part in kept.items() if "." in key}
-    found = {key: parts[key] for key in parts if f"{name}.{key}" in kept}
+    """The state of one of the two meters."""
+    prefix = f"{name}."
+    found = {key.removeprefix(prefix): kept[key] for key in kept if key.startswith(prefix)}
     return found or None

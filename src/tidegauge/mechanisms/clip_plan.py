@@ -7,9 +7,6 @@ from fractions import Fraction
 from math import sqrt
 from typing import Any, Literal, final
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.clipping import octaves
@@ -23,6 +20,7 @@ from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Running
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import refuse_rescaled
+from tidegauge.strategies.strategy import MOST_STEPS
 
 __all__ = ["UNIT", "ClipPlan", "clip_plan"]
 
@@ -52,6 +50,21 @@ class ClipPlan:
     main: GaugePlan
     bins: GaugePlan
     cells: int
+
+    @property
+    def lag(self) -> int:
+        """The step up to which a first clip waits for counts that leave little doubt.
+
+        A tenth of the horizon; where that is unknown, the clip waits as long as it takes.
+        """
+        horizon = self.main.horizon
+        return MOST_STEPS if horizon is None else max(2, horizon // 10)
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that both measurements are proved for."""
+        ends = [plan.last_step for plan in (self.main, self.bins) if plan.last_step is not None]
+        return min(ends, default=None)
 
     @property
     def above(self) -> int:
@@ -105,7 +118,8 @@ def clip_plan(
         bounds: What a value may be; 0 has to be possible.
         share: The part of the budget that learning the clip costs, in [1/100, 1/2].
         cells: How many cells, or their names; all share one clip.
-        max_events_per_step: Totals are clamped to those of so many events.
+        max_events_per_step: Totals are clamped to those of so many events, also of what waited;
+            at most 2^22.
         **asked: What :func:`~tidegauge.mechanisms.request.request_of` takes.
 
     Raises:
@@ -162,9 +176,3 @@ def clip_plan(
     main, bins = (found.plan for found in compare(requests))
     assert isinstance(main.strategy, Blt | Identity), "others were refused"
     return ClipPlan(of, bounds, part, main, bins, number)
-
-
-def pays(plan: ClipPlan, upper_end: ArrayLike) -> Any:
-    """Return whether a clip at ``upper_end`` would have less noise than the declared bound."""
-    most = max(plan.bounds.high, -plan.bounds.low)
-    return np.asarray(upper_end) < plan.pays_below() * most

@@ -28,7 +28,64 @@ from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import covariances
 from tidegauge.strategies.strategy import Float64, Int64, State
 
-__all__ = ["ClipReading"]
+__all__ = ["ClipReading", "first_choice", "following_choice", "one_end"]
+
+
+def first_choice(plan: ClipPlan) -> int:
+    """Return the first step at which a clip may be chosen: something was published before it."""
+    return 2
+
+
+def following_choice(step: int, plan: ClipPlan, waits: bool) -> int:
+    """Return the step after ``step`` at which a clip may be chosen next.
+
+    The first one is looked for at every sixteenth more steps, and where the lag ends.
+    """
+    if not waits:
+        return schedule(step)
+    later = step + 1 + step // 16
+    return plan.lag if step < plan.lag < later else later
+
+
+def one_end(plan: ClipPlan, counts: Float64, step: int, end: int, now: int | None) -> int | None:
+    """Choose the clip of one end from published counts; see :func:`~.clipping.best_clip`.
+
+    Args:
+        plan: What is measured.
+        counts: Noisy counts of all magnitudes up to the step before, shape (bins,).
+        step: The step from which on the clip is in force.
+        end: 1 below 0, 2 above.
+        now: The clip in force; None: there is none.
+    """
+    octaves_above, octaves_below = np.split(counts[1:], [plan.above])
+    mine, others = octaves_above, octaves_below
+    most = plan.bounds.high
+    if end == 1:
+        mine, others, most = others, mine, -plan.bounds.low
+    std = float(plan.bins.noise_std(Running(), [step - 1])[0])
+    until = min(2 * step, plan.main.last_step or 2 * step)  # what is published next is judged
+    # the noise of a sum of clipped values, for a clip of 1: see docs/proofs/moving_clip.md
+    parts = 2.0 if plan.of == "mean" else 1.0
+    views = [
+        (
+            weight_so_far(decay, until) / (step - 1),
+            float(plan.main.noise_std(decay, [until])[0] / UNIT) ** 2 / parts,
+        )
+        for _, decay in plan.main.views
+    ]
+    rest = float(counts[0]) + max(float(others.sum()), 0.0)
+    table = clips_up_to(max(most, 0))
+    return best_clip(mine, rest, std, table, views, now, waiting=step < plan.lag)
+
+
+def _factors(plan: ClipPlan, choices: Int64) -> Float64:
+    """What a unit is worth under each clip, shape (3, clips): r, m and 1 event; per grain."""
+    below, above = choices[:, 1].astype(np.float64), choices[:, 2].astype(np.float64)
+    if plan.of == "mean":
+        parts = [(below + above) / 2, (above - below) / 2, np.ones(len(below))]
+    else:
+        parts = [np.maximum(below, above), np.zeros(len(below)), np.zeros(len(below))]
+    return np.stack(parts) / UNIT
 
 
 @final
@@ -41,7 +98,7 @@ class ClipReading:
         step: How many steps it has seen.
 
     Cost: no privacy. Memory: that of two readings, and three numbers for every change of the clip,
-    of which there are about 3 for every doubling of the steps.
+    of which there is at most one for every doubling of the steps.
     """
 
     def __init__(
@@ -57,8 +114,7 @@ class ClipReading:
         self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.known_cells))
         # rows of (first step, below, above): what is in force from that step on, from 1
         self._choices: Int64 = kept.get("choices", np.zeros((0, 3), dtype=np.int64))
-        self._due: int = int(kept.get("due", 2))
-        self._tables = clips_up_to(max(-plan.bounds.low, 0)), clips_up_to(max(plan.bounds.high, 0))
+        self._due: int = int(kept.get("due", first_choice(plan)))
 
     @property
     def state(self) -> dict[str, Any]:
@@ -105,39 +161,40 @@ class ClipReading:
         step = self.step + 1
         if step < self._due:
             return
-        plan, until = self._plan, schedule(step) - 1
-        last = plan.main.last_step
-        until = until if last is None else min(until, last)
-        std = float(plan.bins.noise_std(Running(), [step - 1])[0])
-        above, below = np.split(self._counts[1:], [plan.above])
-        # the noise of a sum of clipped values, for a clip of 1: see docs/proofs/moving_clip.md
-        parts = 2.0 if plan.of == "mean" else 1.0
-        views = [
-            (
-                weight_so_far(decay, until) / (step - 1),
-                float(plan.main.noise_std(decay, [until])[0] / UNIT) ** 2 / parts,
-            )
-            for decay in self._views
-        ]
+        plan = self._plan
         now = self._choices[-1] if len(self._choices) else None
-        zeros = float(self._counts[0])
-        others = max(float(below.sum()), 0.0), max(float(above.sum()), 0.0)
         low, high = (
-            best_clip(side, zeros + rest, std, table, views, None if now is None else int(now[k]))
-            for k, side, rest, table in (
-                (1, below, others[1], self._tables[0]), (2, above, others[0], self._tables[1]),
-            )
-        )  # fmt: skip
-        self._due = until + 1
-        if low is None and high is None and now is None:
+            one_end(plan, self._counts, step, end, None if now is None else int(now[end]))
+            for end in (1, 2)
+        )
+        waits = low is None and high is None and now is None
+        self._due = following_choice(step, plan, waits)
+        if waits:
             return
         kept = (0, 0) if now is None else (int(now[1]), int(now[2]))
         clip = (kept[0] if low is None else low, kept[1] if high is None else high)
         if sum(clip) == 0:  # all values are near 0: the least clip that is one
             clip = (0, 1) if plan.bounds.high > 0 else (1, 0)
+        if now is None:
+            self._begin(clip)
         if now is None or clip != kept:
             row = np.array([[step, *clip]], dtype=np.int64)
             self._choices = np.concatenate([self._choices, row])
+
+    def _begin(self, clip: tuple[int, int]) -> None:
+        """Take what was filtered of the steps before the first clip in units of that clip.
+
+        They hold noise alone, which later noise was made to undo: leaving it out would cost a third
+        more noise in a long sum.
+        """
+        reach, middle, count = _factors(self._plan, np.array([[0, *clip]], dtype=np.int64))[:, 0]
+        for name, array in self._filter.items():
+            if self._plan.of == "mean":
+                sums, counts = np.split(array, 2, axis=-1)
+                parts = [reach * sums + middle * counts, count * counts]
+                self._filter[name] = np.concatenate(parts, axis=-1)
+            else:
+                self._filter[name] = reach * array
 
     def decode(self, measured: Int64, magnitudes: Int64, steps: int) -> Float64:
         """Return every view of the next steps, shape (views, steps, cells or 2 cells).
@@ -151,7 +208,8 @@ class ClipReading:
         """
         first = self.step
         increments = self._main.decode(measured, steps)[0]
-        reach, middle, count = self._factors()[:, -1] if len(self._choices) else np.zeros(3)
+        known = len(self._choices) > 0
+        reach, middle, count = self._factors()[:, -1] if known else np.array([1.0, 0.0, 1.0])
         if self._plan.of == "mean":
             sums, counts = np.split(increments, 2, axis=1)
             scaled = np.concatenate([reach * sums + middle * counts, count * counts], axis=1)
@@ -160,19 +218,10 @@ class ClipReading:
         out = np.empty((len(self._views), *scaled.shape))
         filter_views(self._filter, self._views, np.ascontiguousarray(scaled), first, out)
         self._counts = self._bins.decode(magnitudes, steps)[0, -1] if steps else self._counts
-        return out
+        return out if known else np.full_like(out, np.nan)
 
     def _factors(self) -> Float64:
-        """What a unit is worth under each clip, shape (3, clips): r, m and 1 event; per grain."""
-        below, above = (
-            self._choices[:, 1].astype(np.float64),
-            self._choices[:, 2].astype(np.float64),
-        )
-        if self._plan.of == "mean":
-            parts = [(below + above) / 2, (above - below) / 2, np.ones(len(below))]
-        else:
-            parts = [np.maximum(below, above), np.zeros(len(below)), np.zeros(len(below))]
-        return np.stack(parts) / UNIT
+        return _factors(self._plan, self._choices)
 
     def noise(self, decay: Decay, steps: Int64) -> Float64:
         """Return covariances of the noise at steps that were decoded, shape (steps, 3, 3).
@@ -182,9 +231,10 @@ class ClipReading:
         """
         strategy = self._plan.main.strategy
         assert isinstance(strategy, Blt | Identity), "others were refused"
-        before = np.zeros((3, 1))  # nothing counts before the first clip
-        factors = np.concatenate([before, self._factors()], axis=1)
-        parts = covariances(strategy, decay, steps, self._choices[:, 0] - 1, factors)
+        if not len(self._choices):
+            return np.full((len(steps), 3, 3), np.nan)
+        changes = self._choices[1:, 0] - 1  # the first clip counts from the first step on
+        parts = covariances(strategy, decay, steps, changes, self._factors())
         return parts * self._plan.main.law.std**2
 
     def noise_std(self, view: str | Decay, steps: Int64) -> Float64:

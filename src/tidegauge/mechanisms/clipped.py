@@ -17,6 +17,7 @@ from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.mean import MeanRelease, Values, bounds_of, shaped_release
 from tidegauge.mechanisms.request import cells_of
+from tidegauge.mechanisms.turn import Turn, refuse_copy
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
@@ -72,9 +73,9 @@ class ClippedGauge:
     """A private sum or mean of values whose upper end nobody knows in advance.
 
     A declared share of the budget counts the magnitudes of values; from the published counts the
-    clip is chosen, and chosen anew whenever a quarter more steps are over. Values beyond it count
-    as the clip. Until the counts show anything, events wait and releases have no value; they count
-    at the first step that has a clip.
+    clip is chosen, and chosen anew whenever the stream is twice as long. Values beyond it count as
+    the clip. Until the counts leave little doubt, or for a tenth of the horizon, events wait and
+    releases have no value; they count at the first step that has a clip.
 
     Args:
         of: ``"sum"`` or ``"mean"``.
@@ -88,7 +89,8 @@ class ClippedGauge:
         horizon: For how many steps the accuracy is designed.
         end: The last step, counted from 1.
         neighboring_relation: ``"add_or_remove_one"`` or ``"replace_one"``.
-        max_events_per_step: Totals of a cell and step are clamped to those of so many events.
+        max_events_per_step: Totals of a cell and step are clamped to those of so many events; what
+            waited for the first clip counts in one step, so it is clamped to as many.
         share: The part of the budget that learning the clip costs.
         level: Coverage of the intervals.
         band: ``"pointwise"`` or ``"simultaneous"``.
@@ -143,6 +145,7 @@ class ClippedGauge:
     def _start(self, plan: ClipPlan, meter: ClipMeter) -> None:
         self._plan, self._meter, self._ledger = plan, meter, plan.charged()
         self._reading = ClipReading(plan)
+        self._turn = Turn()
 
     @property
     def plan(self) -> ClipPlan:
@@ -215,8 +218,16 @@ class ClippedGauge:
         self.close()
 
     def _measure(self, given: Values, *, block: bool) -> dict[str, SumRelease | MeanRelease]:
-        first = self._reading.step + 1
-        last = self._plan.main.last_step
+        with self._turn:
+            first, decoded = self._advance(given)
+        return {
+            name: self._release(name, first, values, block)
+            for (name, _), values in zip(self._plan.main.views, decoded, strict=True)
+        }
+
+    def _advance(self, given: Values) -> tuple[int, Float64]:
+        """Measure and decode a block, cut where a clip may be chosen; return its first step."""
+        first, last = self._reading.step + 1, self._plan.last_step
         if last is not None and first + given.length - 1 > last:
             raise StreamEnded(
                 f"Expected steps up to {last}, got {first + given.length - 1}. "
@@ -231,11 +242,9 @@ class ClippedGauge:
             pieces.append(self._reading.decode(rows, magnitudes, part.length))
             done = stop
         empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.known_cells))
-        decoded = np.concatenate([empty, *pieces], axis=1)
-        return {
-            name: self._release(name, first, values, block)
-            for (name, _), values in zip(self._plan.main.views, decoded, strict=True)
-        }
+        return first, np.concatenate([empty, *pieces], axis=1)
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
 
     def _release(
         self, name: str, first: int, decoded: Float64, block: bool

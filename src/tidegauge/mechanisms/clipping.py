@@ -1,15 +1,20 @@
 r"""Where to clip, from published counts of magnitudes alone.
 
-Values are counted in octaves: bin k holds magnitudes in [2^(k-1), 2^k), bin 0 the zeros. At a step
+Values are counted in octaves: bin k holds magnitudes in [2^(k-1), 2^k), bin 0 the zeros. At steps
 of a public schedule the noisy counts so far are turned into a tail, the number of events beyond
 each magnitude, and the clip is taken that makes bias^2 + noise variance of the asked views least.
 
 The tail. Bins far above all values hold noise alone, and times their magnitude that noise would
-decide everything. So what is believed is the highest bin that noise does not explain (4.5 stds)
-and what follows it without a gap (2 stds each). Beyond, the tail falls by the same factor an octave
-as it does there: the best clip leaves out about as many events as one view's noise, fewer than
-the bins can show, so a rule without extrapolation would stop too early. Real tails fall ever
-faster, so that this errs to the high side, which costs little: noise grows in proportion.
+decide everything. So the bins that stand out are believed, one by one or a few together, those far
+from the others only if noise does not explain them. But the best clip leaves out about as many
+events as one view's noise, fewer than the bins can show; so beyond what is believed the tail is
+continued: -log of the share of events grows as a power of the magnitude, which spend, delays and
+durations do, with powers of 0.5 to 0.8, and no more is put there than may hide in the noise of what
+was counted there. Too high a clip costs noise in proportion, too low a one a bias that stays.
+
+The first clip. Noise and bias of the first steps stay in a running sum for ever, and events can
+wait at no cost but delay: so the first choice is made late, when the counts leave little doubt or
+after a tenth of the horizon. Later ones are few: at twice the step each time.
 """
 
 from __future__ import annotations
@@ -24,14 +29,17 @@ from tidegauge.strategies.strategy import Float64, Int64
 __all__ = ["best_clip", "bins_of", "clips_up_to", "octaves", "schedule", "tail", "weight_so_far"]
 
 _SPANS = (1, 2, 4)  # octaves that are added up to see a tail
-_BELIEVED = 4.0  # stds of a bin's noise: one false alarm in a thousand streams of 20 bins
-_FOLLOWED = 2.0  # of a bin next to one that is believed
-_SHAPE = 0.65, 0.1  # beyond what is seen, -log of the share of events grows as magnitude^shape
+# in stds of a bin's noise:
+_BELIEVED = 4.5  # where it is apart from the others: one false alarm in 3000 looks at 20 bins
+_FOLLOWED = 3.5  # next to one that is believed
+_LEAST = 2.5  # where none is believed, the one that stands out most
+_HIDDEN = 3.0  # what the bins that follow may hide
+_FEW, _PLENTY = 6.0, 400.0  # all events, for a first clip: late, and early
+
+_SHAPE = 0.68, 0.08  # the power by which -log of a tail's share grows: its prior, and how loose
 _LOCAL = 3  # octaves whose shares tell it
 _MOST_SHARE = 0.9
-_ENOUGH = 30.0  # stds of a bin's noise that all events are, before a clip is chosen
-_HIDDEN = 1.5  # stds of a bin's noise that two empty ones may hide
-_WORTH = 0.2  # log of the squared error by which another clip has to be better
+_LATER = 1.0
 _FINER = 8  # clips an octave
 
 
@@ -70,13 +78,13 @@ def clips_up_to(largest: int) -> Int64:
 
 
 def schedule(step: int) -> int:
-    """Return the first step after ``step`` at which a clip may be chosen: a quarter later.
+    """Return the step after ``step`` at which a clip that is in force may be chosen anew.
 
     Examples:
-        >>> schedule(1), schedule(7), schedule(1000)
-        (2, 9, 1251)
+        >>> schedule(1), schedule(1000)
+        (2, 2000)
     """
-    return step + step // 4 + 1
+    return step + max(1, int(step * _LATER))
 
 
 def tail(counts: Float64, zeros: float, std: float) -> Float64 | None:
@@ -92,24 +100,20 @@ def tail(counts: Float64, zeros: float, std: float) -> Float64 | None:
 
     Examples:
         >>> tail(np.array([800.0, 300, 90, -5, 4]), 0.0, 10).round(1)
-        array([1.19e+03, 3.90e+02, 9.00e+01, 1.50e+01, 8.00e-01, 0.00e+00])
+        array([1.19e+03, 3.90e+02, 9.00e+01, 1.57e+01, 8.00e-01, 0.00e+00])
     """
     if not len(counts):
         return None
-    # beyond 2^k lie the events of the next octaves: as many of them as stand out most
+    # beyond 2^k lie the events of the next octaves; of some of them they stand out most
     spans = [np.convolve(counts, np.ones(span))[span - 1 :] for span in _SPANS]
     scores = np.stack(spans) / (std * np.sqrt(_SPANS)[:, None])
-    score, number = (
-        scores.max(axis=0),
-        np.stack(spans)[scores.argmax(axis=0), np.arange(len(counts))],
-    )
-    seen = np.flatnonzero(score > _BELIEVED)
-    if not len(seen):
+    score, number = scores.max(axis=0), np.stack(spans).max(axis=0)
+    top = int(score.argmax())
+    if score[top] < _LEAST:
         return None
-    top = int(seen[-1])
-    while top + 1 < len(counts) and counts[top + 1] > _FOLLOWED * std:
+    top = int(np.flatnonzero(score >= min(_BELIEVED, score[top]))[-1])
+    while top + 1 < len(counts) and score[top + 1] > _FOLLOWED:
         top += 1
-        number[top] = max(number[top], counts[top])
     inside = np.maximum(counts[: top + 1], 0.0)
     inside[top] = number[top]
     inside = inside[::-1].cumsum()[::-1]
@@ -117,8 +121,8 @@ def tail(counts: Float64, zeros: float, std: float) -> Float64 | None:
     shares = np.minimum(inside / whole, _MOST_SHARE)
     shape = _shape(shares, std / whole)
     share = shares[top]
-    # no more than noise may hide in the next two bins
-    hidden = max(counts[top + 1 : top + 3].sum(), 0.0) + _HIDDEN * std
+    # no more than was counted in the next octaves and noise may hide there
+    hidden = max(counts[top + 1 : top + 1 + _SPANS[-1]].sum(), 0.0) + _HIDDEN * std
     next_share = min(share ** (2**shape), hidden / whole)
     beyond = whole * next_share ** (2 ** (shape * np.arange(len(counts) - top)))
     beyond[-1] = 0.0  # 2^octaves is above every bound
@@ -150,6 +154,8 @@ def best_clip(
     clips: Int64,
     views: list[tuple[float, float]],
     now: int | None = None,
+    *,
+    waiting: bool = False,
 ) -> int | None:
     """Return the clip of one end that makes bias^2 + noise variance of the views least.
 
@@ -161,17 +167,18 @@ def best_clip(
         views: Of each view, how many times the events so far it weighs, and the variance of its
             noise for a clip of 1. Where there are several, the geometric mean of their errors
             counts.
-        now: The clip in force; it stays unless another is much better, since every change adds
-            noise to sums over both.
+        now: The clip in force; every change adds noise to sums over both, which later noise no
+            longer undoes.
+        waiting: Whether a first clip should rather come later than be a doubtful one.
 
     Returns:
         A clip; 0 where there are events but none of this end is seen; None where nothing is.
     """
-    if counts.sum() + zeros < _ENOUGH * std:
+    if counts.sum() + zeros < (_PLENTY if waiting else _FEW) * std:
         return None
     beyond = tail(counts, zeros, std)
     if beyond is None:
-        return 0
+        return None if counts.sum() + zeros < _PLENTY * std else 0
     # between two powers of two a tail is a straight line on logarithmic scales
     places = np.arange(len(beyond))[:-1]
     likely = np.log2(np.maximum(beyond[:-1], 1e-9))
@@ -180,14 +187,12 @@ def best_clip(
     number = np.exp2(np.interp(steps, np.append(places, len(places)), np.append(likely, last)))
     number = np.r_[number[:1], number]  # beyond 0 there are those beyond 1
     lost = np.r_[((number[1:] + number[:-1]) / 2 * np.diff(clips))[::-1].cumsum()[::-1], 0.0]
+    sizes = clips.astype(np.float64)
+    moved = np.zeros(len(clips)) if now is None else sizes - now
     error = np.zeros(len(clips))
     for weight, variance in views:
-        error += np.log((weight * lost) ** 2 + variance * clips.astype(np.float64) ** 2 + 1e-300)
-    least = error.min() / max(len(views), 1)
-    if now is not None:
-        kept = error[np.searchsorted(clips, now)] / max(len(views), 1)
-        if kept <= least + _WORTH:
-            return now
+        noise = variance * (sizes**2 + moved**2) / (1 if now is None else 2)
+        error += np.log((weight * lost) ** 2 + noise + 1e-300)
     return int(clips[error.argmin()])
 
 

@@ -24,6 +24,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import cells_of
+from tidegauge.mechanisms.turn import Turn, refuse_copy
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
@@ -107,6 +108,7 @@ class MeanGauge:
         self._plan, self._meter, self._ledger = plan, meter, plan.charged()
         self._reading = Reading(plan, [decay for _, decay in plan.views])
         self._means = MeanReading(plan, self._bounds)
+        self._turn = Turn()
 
     @property
     def plan(self) -> GaugePlan:
@@ -198,13 +200,15 @@ class MeanGauge:
         centred = np.clip(given.values, bounds.low, bounds.high) - bounds.centre
         counts = given.totals(np.full(len(centred), bounds.reach, dtype=np.int64))
         exact = np.concatenate([given.totals(centred), counts], axis=1)
-        measured = self._meter.measure(exact)
-        first = self._reading.step + 1
-        decoded = self._reading.decode(measured, given.length)
+        with self._turn:
+            first = self._reading.step + 1
+            decoded = self._reading.decode(self._meter.measure(exact), given.length)
         return {
             name: self._release(name, first, values, block)
             for (name, _), values in zip(self._plan.views, decoded, strict=True)
         }
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
 
     def _release(self, name: str, first: int, decoded: Float64, block: bool) -> MeanRelease:
         steps = first + np.arange(len(decoded))

@@ -1,5 +1,7 @@
 """Means: exact without noise, honest intervals, and what one event moves."""
 
+import copy
+import pickle
 from itertools import product
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 import tidegauge as tg
 from tidegauge.mechanisms.mean import Bounds, MeanReading, mean_request
 from tidegauge.mechanisms.ratio import ratio_interval
+from tidegauge.mechanisms.reading import Reading
 from tidegauge.testing import seeded_meter
 
 ADD, REPLACE = "add_or_remove_one", "replace_one"
@@ -233,3 +236,27 @@ def test_a_plan_of_means_is_stored_and_restored():
     forged["neighbors"]["max_cells"] = 1
     restored = type(plan).restore(forged)
     assert restored.fingerprint != plan.fingerprint
+
+
+def test_a_gauge_of_means_is_neither_copied_nor_used_after_an_interruption(monkeypatch):
+    gauge = seeded(1)
+    for refused in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(tg.LiveState, match="copy"):
+            refused(gauge)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reading, "decode", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            gauge.update([1])
+    with pytest.raises(tg.LiveState, match="interrupted"):
+        gauge.update([1])
+
+
+def test_beyond_the_end_a_gauge_of_means_is_as_it_was():
+    gauge = seeded(1, end=2, horizon=2)
+    with pytest.raises(tg.StreamEnded):
+        gauge.update_many([1], [0], 3)
+    assert gauge.update_many([1], [0], 2)["running"].value.shape == (2,)

@@ -158,15 +158,20 @@ def test_an_interruption_while_values_are_remembered_ends_the_system(monkeypatch
             yield next(super().__iter__())
             raise KeyboardInterrupt
 
-    def interrupted(seen, block, *_):
+    def interrupted(seen, block):
         if place == "inside":
             take(seen, Interrupting(block))
         raise KeyboardInterrupt
 
-    kind = type(system) if place == "after the release" else type(system._seen)
-    name = "_decoded" if place == "after the release" else "take"
+    def released_and_interrupted(system, exact):
+        release(system, exact)
+        raise KeyboardInterrupt
+
+    release = DistinctCount._released
+    late = place == "after the release"
+    kind, name = (DistinctCount, "_released") if late else (type(system._seen), "take")
     with monkeypatch.context() as patched:
-        patched.setattr(kind, name, interrupted)
+        patched.setattr(kind, name, released_and_interrupted if late else interrupted)
         with pytest.raises(KeyboardInterrupt):
             system.update_many([["b"], ["c"], []])
     for _ in range(2):

@@ -10,7 +10,13 @@ from typing import Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import (
+    InvalidInput,
+    InvalidParameter,
+    LiveState,
+    StreamEnded,
+    UnsupportedCombination,
+)
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
@@ -92,6 +98,11 @@ class DistinctCount(System):
             )
         if window is not None:
             window = integer("window", window, low=1, high=LONGEST_WINDOW, why=_WHY_WINDOW)
+        if window is not None and tree == "paper":
+            raise UnsupportedCombination(
+                "Expected no tree of the paper for a window, got DistinctCount with one. The paper "
+                "leaves windows open. Leave tree out."
+            )
         values = integer("values", values, low=1, high=_MOST_EACH, why=_WHY_VALUES)
         summed = window in (None, 1)
         request = request_of(

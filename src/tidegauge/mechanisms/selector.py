@@ -154,8 +154,8 @@ class Selector:
         if self._broken:
             raise LiveState(
                 "Expected a selector between two blocks, got one inside a block: it was "
-                "interrupted. What was drawn is not known to have been seen by nobody. Start "
-                "again from what was stored."
+                "interrupted. Its noise may be ahead of its releases. Start again from what was "
+                "stored."
             )
         rows = self._meter.advance(checked)
         self._broken = True

@@ -1,9 +1,10 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|found|restore|mutant|accept STRIDE
+    python killing.py ROOT resume|pure|distinct|found|chosen|restore|mutant|accept STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
-``distinct``: with the values that were seen; ``found``: with cells that are discovered);
+``distinct``: with the values that were seen; ``found``: with cells that are discovered;
+``chosen``: with cells that are chosen);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
 its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
 point is tried.
@@ -38,12 +39,15 @@ from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import Selector
 
 PLAN = stand.plan_of(end=30, pure="pure" in sys.argv)
 if "distinct" in sys.argv:
     PLAN = stand.distinct_plan_of(end=30)
 if "found" in sys.argv:
     PLAN = stand.found_plan_of(end=30)
+if "chosen" in sys.argv:
+    PLAN = stand.chosen_plan_of(end=30)
 VIEW = "window" if "distinct" in sys.argv else "running"
 
 
@@ -206,6 +210,9 @@ def warm_up():
             GrowingReading(plan, [decay for _, decay in plan.views]).grow(
                 stand.np.zeros((0, 1), int)
             )
+            continue
+        if plan.selection is not None:
+            Selector(plan).measure(stand.np.zeros((2, 3), int))
             continue
         rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
         Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)

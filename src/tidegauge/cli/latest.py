@@ -82,19 +82,27 @@ def _ranks(
     ]
     level = f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
     until = moment(folder.plan.clock, len(views[0].grains))
-    discover = views[0].view.gauge.discover
+    planned = views[0].view.gauge
+    discover, select = planned.discover, planned.select
     if not rows:
         terminal.data(f"{gauge} up to {until}: nothing is named yet.\n")
         return
-    which = "all cells" if discover is None else f"up to {discover.expected_items:,} items"
+    which, rest = "all cells", "all"
+    if select is not None:
+        which, rest = "all shown cells", "all shown ones"
+    elif discover is not None:
+        which, rest = f"up to {discover.expected_items:,} items", "all named ones"
     title = f"{gauge} up to {until}, with {level} intervals of {which} at once (noise only)"
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
-    rest = "all" if discover is None else "all named ones"
     terminal.data(
         "~: the next one may as well have more. A row without ~ is a cut: it and all above"
     )
     terminal.data(f"it truly have more than {rest} below it.\n")
+    if select is not None:
+        used = views[0].view.used
+        left = select.switches - (0 if used is None or not len(used) else int(used[-1]))
+        terminal.data(f"{left:,} of {select.switches:,} switches are left.\n")
 
 
 def _by_size(views: list[PublishedView]) -> list[int]:

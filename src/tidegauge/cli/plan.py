@@ -228,6 +228,8 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
             terminal.data(f"{gauge['name']}: of each view and step {gauge['ranked']}.")
         if "discovery" in gauge:
             _tell_discovery(terminal, gauge["name"], gauge["discovery"])
+        if "choices" in gauge:
+            terminal.data(f"{gauge['name']}: {gauge['choices']['chosen']}.")
         for view in gauge["views"]:
             terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
     terminal.data("")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.engine.chosen import chosen_block, lattice_bits, switches_used
 from tidegauge.engine.claim import is_block_name
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
@@ -21,6 +22,7 @@ from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import ChosenReading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.fields import RANKED
 from tidegauge.planning.parts import MOST_CELLS
@@ -169,16 +171,28 @@ class PublicFolder:
         published = Published(
             self.plan.clock, planned, name, decay, every, shown=shown, past=True, top=planned.top
         )
+        if planned.select is not None:
+            published = replace(published, used=self._used(gauge))
         return PublishedView(published, values)
 
     def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
         """A view at all published steps, shape (steps, cells), and its cells if discovered."""
         if gauge.discover is not None:
             return self._found(gauge, decay)
-        reading = Reading(gauge.mechanism, (decay,))
+        reading: Reading | ChosenReading
+        if gauge.select is None:
+            reading = Reading(gauge.mechanism, (decay,))
+        else:
+            gauge.mechanism.decay(decay)
+            reading = ChosenReading(gauge.mechanism)
         known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
         parts = [reading.decode(block.measured, block.steps)[0] for block in known]
         return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
+
+    def _used(self, gauge: str) -> Int64:
+        """How many switches were made, at each published step."""
+        known = (block for block in self.blocks(gauge) if isinstance(block, Block))
+        return np.concatenate([np.empty(0, np.int64), *map(switches_used, known)])
 
     def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
         """The same of discovered cells: at all steps, whenever they were named."""
@@ -220,6 +234,8 @@ class PublicFolder:
         import polars as pl
 
         planned = self.plan.gauge(gauge)
+        if planned.select is not None:
+            return self._chosen_block(path, planned, step)
         strategy = planned.mechanism.strategy
         row = pl.Array(pl.Int64, len(planned.cells))
         try:
@@ -242,6 +258,18 @@ class PublicFolder:
         }
         if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
             raise self._changed(path)
+        return block
+
+    def _chosen_block(self, path: Path, gauge: PlannedGauge, step: int) -> Block:
+        """The same of a gauge whose cells are chosen."""
+        import polars as pl
+
+        try:
+            about = pl.read_parquet_metadata(path)
+            block = chosen_block(gauge, step, pl.read_parquet(path))
+        except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise self._changed(path) from None
+        self._check_origin(path, about, gauge.name, step, block.steps, block.sum)
         return block
 
     def _found_block(self, path: Path, gauge: str, step: int) -> FoundBlock:
@@ -268,7 +296,7 @@ class PublicFolder:
             "gauge": gauge,
             "first_step": str(step + 1),
             "steps": str(steps),
-            "lattice_bits": str(self.plan.gauge(gauge).mechanism.strategy.lattice_bits),
+            "lattice_bits": str(lattice_bits(self.plan.gauge(gauge))),
             "sha256": found,
         }
         if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
@@ -369,13 +397,13 @@ class PublishedView:
         the listed cells alone.
 
         Raises:
-            InvalidParameter: The cells are discovered.
+            InvalidParameter: Cells are discovered or chosen, so that some are not known.
         """
-        if self.view.shown is not None:
+        if self.view.shown is not None or self.view.gauge.select is not None:
             raise InvalidParameter(
-                f"Expected known cells to add up, got those of {self.view.gauge.name!r}, which are "
-                "discovered. A sum over the cells that are named leaves out the rest, and changes "
-                "with every new name. Count the same in a gauge without by."
+                f"Expected a gauge that publishes all cells, got {self.view.gauge.name}. The sum "
+                "of those that are shown is none of all, and changes with which are shown. Count "
+                "them in a gauge of its own, without by."
             )
         return replace(self, view=replace(self.view, total=True))
 
@@ -397,7 +425,10 @@ class PublishedView:
     def last(self) -> pl.DataFrame:
         """Return the releases of the last published step, as :meth:`table` does."""
         last = int(self.steps[-1])
-        return self.view.table(last - 1, self.grains[last - 1 : last])
+        view, at = self.view, slice(last - 1, last)
+        if view.used is not None:
+            view = replace(view, used=view.used[at])
+        return view.table(last - 1, self.grains[at])
 
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from tidegauge.engine.chosen import chosen_table, lattice_bits, switches_used
 from tidegauge.engine.claim import Claim, is_block_name
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
@@ -31,6 +32,7 @@ from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import ChosenReading
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Float64, Int64, State
 
@@ -231,6 +233,8 @@ class Publisher:
                 if len(view.steps(first, steps)):
                     for part in view.parts:
                         now = part if shown is None else replace(part, shown=shown)
+                        if gauge.select is not None and isinstance(block, Block):
+                            now = replace(part, used=switches_used(block))
                         alike = part.every, part.total
                         if alike not in places:
                             places[alike] = now.places(first, steps)
@@ -256,11 +260,13 @@ class Publisher:
 
     def _reading(
         self, name: str, state: State | None = None, step: int = 0
-    ) -> Reading | FoundReading:
+    ) -> Reading | FoundReading | ChosenReading:
         gauge = self._plan.gauge(name)
         decays = [view.decay for view in self._views[name]]
         if gauge.discover is not None:
             return FoundReading(gauge, decays)
+        if gauge.select is not None:
+            return ChosenReading(gauge.mechanism, step=step)
         return Reading(gauge.mechanism, decays, state=state, step=step)
 
     def _restore(self, name: str, stored: tuple[int, State] | None) -> None:
@@ -372,6 +378,8 @@ class Publisher:
         strategy = planned.mechanism.strategy
         if isinstance(block, FoundBlock):
             table = block.table(planned)
+        elif planned.select is not None:
+            table = chosen_table(block)
         else:
             numbers = strategy.coordinates(block.first, block.steps)
             cells = block.measured.shape[1]
@@ -386,7 +394,7 @@ class Publisher:
             "gauge": gauge,
             "first_step": str(block.first + 1),
             "steps": str(block.steps),
-            "lattice_bits": str(strategy.lattice_bits),
+            "lattice_bits": str(lattice_bits(planned)),
         }
         place = self._place(self._measurements(gauge) / block_name(block.first))
         about |= origin(place, block.sum)

@@ -44,6 +44,7 @@ class Published:
         shown: The cells, where they are discovered: each has releases from its own step on.
         past: Discovered cells have rows of the steps before they were named, too, unless ranked.
         top: How many cells are shown at a step, the largest in their order; None: all.
+        used: Where cells are chosen, how many switches were made, at each step of the table.
     """
 
     clock: Clock
@@ -55,6 +56,7 @@ class Published:
     shown: Shown | None = None
     past: bool = False
     top: int | None = None
+    used: Int64 | None = None
 
     @cached_property
     def parts(self) -> tuple[Published, ...]:
@@ -112,7 +114,7 @@ class Published:
     def _intervals(self) -> GaugePlan:
         """The mechanism with the intervals that are shown: of ranked cells, of all at once."""
         mechanism = self.gauge.mechanism
-        return mechanism if self.top is None else for_all(mechanism, self.gauge.number_of_cells)
+        return mechanism if self.top is None else for_all(mechanism, self.gauge.ranked)
 
     def of(self, values: Float64) -> Float64:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
@@ -164,7 +166,12 @@ class Published:
             pl.Series("complete", rows(self.complete(numbers)[:, np.newaxis])),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, count),
         ]
+        if self.gauge.select is not None and self.used is not None:
+            left = self.gauge.select.switches - self.used[numbers - 1 - first]
+            columns.append(pl.Series("switches_left", rows(left[:, np.newaxis])))
         table = pl.DataFrame(columns)
+        if self.gauge.select is not None:
+            table = table.filter(pl.col("value").is_not_nan())  # the cells that are shown
         if self.top is None or self.total:
             return table
         return ranked(table, [name for name, _ in self.gauge.by], self.top)

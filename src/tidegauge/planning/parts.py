@@ -12,6 +12,7 @@ from typing import Literal
 from tidegauge.checks import integer
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.selection import Select, shown_cells
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Window
 
@@ -26,6 +27,7 @@ __all__ = [
     "PlannedGauge",
     "TimeColumn",
     "count_cells",
+    "counted_cells",
     "distinct_of",
     "for_all",
     "neighbors_of",
@@ -119,6 +121,8 @@ class PlannedGauge:
         max_items: Most cells that one event touches.
         top: How many cells are published at a step, the largest in their order; None: all.
         discover: How cells are discovered, as it was asked for; None: all are known.
+        select: How few cells were asked to be chosen, of which alone counts are published; None:
+            all are measured.
     """
 
     name: str
@@ -139,6 +143,7 @@ class PlannedGauge:
     max_items: int = 1
     top: int | None = None
     discover: Discover | None = None
+    select: Select | None = None
 
     @cached_property
     def shown(self) -> GaugePlan:
@@ -148,7 +153,15 @@ class PlannedGauge:
         of what may be missed is one of as many as there are cells (Boole); of discovered ones, of
         as many as are expected.
         """
-        return self.mechanism if self.top is None else for_all(self.mechanism, self.number_of_cells)
+        return self.mechanism if self.top is None else for_all(self.mechanism, self.ranked)
+
+    @property
+    def ranked(self) -> int | None:
+        """How many cells are ranked at a step: all, or those that are chosen; None: nobody knows.
+
+        Which are chosen depends on no noise that their counts have.
+        """
+        return self.number_of_cells if self.select is None else self.select.k
 
     @property
     def distinct(self) -> Distinct | None:
@@ -216,6 +229,15 @@ def distinct_of(kind: Kind, views: Sequence[tuple[str, Decay]]) -> Distinct | No
         return None
     decay = views[0][1]
     return decay.steps if isinstance(decay, Window) else "ever"
+
+
+def counted_cells(
+    select: Select | None, max_items: int, cells: int | None, relation: NeighboringRelation
+) -> int:
+    """Return in how many cells an event is charged: those that it touches, as far as shown."""
+    if select is None or cells is None:
+        return max_items
+    return shown_cells(select.k, select.switches, cells, relation)
 
 
 def neighbors_of(

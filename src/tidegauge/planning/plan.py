@@ -23,6 +23,7 @@ from tidegauge.planning.parts import (
     IdUnit,
     PlannedGauge,
     TimeColumn,
+    counted_cells,
     distinct_of,
     neighbors_of,
 )
@@ -215,7 +216,9 @@ class Plan:
             BudgetExceeded: Together they exceed the guarantee.
         """
         ledger = Ledger(self.guarantee, names=self.names)
-        ledger.charge({gauge.name: gauge.mechanism.cost for gauge in self.gauges})
+        ledger.charge(
+            {name: c for g in self.gauges for name, c in g.mechanism.charges(g.name).items()}
+        )
         return ledger
 
     def noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
@@ -264,7 +267,8 @@ class Plan:
             mechanism.verify()
             distinct = distinct_of(gauge.kind, gauge.views)
             low, high, cells = gauge.low, gauge.high, gauge.number_of_cells
-            expected = self.neighbors(low, high, cells, distinct, gauge.max_items)
+            touched = counted_cells(gauge.select, gauge.max_items, cells, self.relation)
+            expected = self.neighbors(low, high, cells, distinct, touched)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:

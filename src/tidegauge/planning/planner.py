@@ -12,7 +12,13 @@ from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.planning.declared import Config, GaugeConfig
-from tidegauge.planning.parts import PlannedGauge, count_cells, distinct_of, neighbors_of
+from tidegauge.planning.parts import (
+    PlannedGauge,
+    count_cells,
+    counted_cells,
+    distinct_of,
+    neighbors_of,
+)
 from tidegauge.planning.plan import Plan
 from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
 
@@ -72,13 +78,14 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
     cells = count_cells(gauge.by, gauge.other)
     views = tuple((view.name, view.decay) for view in gauge.views)
     unit, distinct = _unit(config), distinct_of(gauge.kind, views)
+    touched = counted_cells(gauge.select, gauge.max_items, cells, config.relation)
     return Request(
         views=views,
         cells=None,
         scalar=False,
         guarantee=config.guarantee,
         neighbors=neighbors_of(
-            unit, config.relation, gauge.low, gauge.high, cells, distinct, gauge.max_items
+            unit, config.relation, gauge.low, gauge.high, cells, distinct, touched
         ),
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,
@@ -92,6 +99,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         budget_weight=gauge.budget_weight,
         strategy=gauge.strategy,
         discover=gauge.discover,
+        select=gauge.select,
     )
 
 
@@ -120,6 +128,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         discover=gauge.discover,
         max_items=gauge.max_items,
         top=gauge.top,
+        select=gauge.select,
     )
 
 

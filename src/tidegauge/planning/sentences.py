@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tidegauge.planning.choices import choices_in_words
 from tidegauge.planning.durations import instant_text, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import protected_of
@@ -141,6 +142,8 @@ def _items(gauge: PlannedGauge) -> str:
     if gauge.kind == "count_distinct":
         return f"at most {_few(gauge.high, 'value')}: the smallest by a keyed hash"
     cells = f"at most {_few(gauge.max_items, 'cell')}: the smallest by bytes; " if gauge.by else ""
+    if gauge.select is not None:
+        cells = "any number of cells; "
     if gauge.kind == "sum":
         return f"{cells}the sum of its amounts in each, clamped to the bounds"
     times = "once" if gauge.high == 1 else f"up to {gauge.high:,} times"
@@ -179,11 +182,14 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     if gauge.discover is not None:
         number = "cells that are discovered"
+    if gauge.select is not None:
+        top = ", of the cells that are shown, ranked by noisy values"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
         f"Published: {views}{totals}{top}.{names_of(plan, gauge)}"
+        f"{choices_in_words(plan, gauge)}"
     )
 
 
@@ -282,6 +288,8 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
             ", and keyed hashes of the values that later counts need, with their cells and when "
             "they were seen last"
         )
+    if any(gauge.select for gauge in plan.gauges):
+        ids += ", and of cells that are chosen the noisy threshold of the tests that are on"
     noise = "under keys of the operating system, erased after use"
     if any(gauge.discover for gauge in plan.gauges):
         ids += (

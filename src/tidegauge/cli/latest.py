@@ -60,9 +60,10 @@ def _table(
         totals = [view.total() for view in views]
         rows.append([*totals[0].cells[0], *(_latest(total)[0] for total in totals)])
     steps = len(views[0].grains)
-    title = f"{gauge} up to {moment(folder.plan.clock, steps)}, with 95 % intervals (noise only)"
+    until, level = moment(folder.plan.clock, steps), _level(views)
+    title = f"{gauge} up to {until}, with {level} intervals (noise only)"
     if not rows:
-        terminal.data(f"{gauge} up to {moment(folder.plan.clock, steps)}: nothing is named yet.\n")
+        terminal.data(f"{gauge} up to {until}: nothing is named yet.\n")
         return
     terminal.table(title, columns, rows)
     if len(cells) > _MOST_ROWS:
@@ -80,8 +81,7 @@ def _ranks(
         [str(rank + 1), *(texts[rank] if rank < len(texts) else "" for texts in latest)]
         for rank in range(min(_MOST_ROWS, max(map(len, latest))))
     ]
-    level = f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
-    until = moment(folder.plan.clock, len(views[0].grains))
+    until, level = moment(folder.plan.clock, len(views[0].grains)), _level(views)
     planned = views[0].view.gauge
     discover, select = planned.discover, planned.select
     if not rows:
@@ -103,6 +103,11 @@ def _ranks(
         used = views[0].view.used
         left = select.switches - (0 if used is None or not len(used) else int(used[-1]))
         terminal.data(f"{left:,} of {select.switches:,} switches are left.\n")
+
+
+def _level(views: list[PublishedView]) -> str:
+    """The level of the intervals of one gauge."""
+    return f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
 
 
 def _by_size(views: list[PublishedView]) -> list[int]:

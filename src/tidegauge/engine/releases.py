@@ -42,6 +42,7 @@ class Published:
         every: It is read at every so many steps, at the ends of aligned stretches.
         total: It is of one cell, ``*``: the sum of all.
         shown: The cells, where they are discovered: each has releases from its own step on.
+        past: Discovered cells have rows of the steps before they were named, too, unless ranked.
         top: How many cells are shown at a step, the largest in their order; None: all.
         used: Where cells are chosen, how many switches were made, at each step of the table.
     """
@@ -53,6 +54,7 @@ class Published:
     every: int = 1
     total: bool = False
     shown: Shown | None = None
+    past: bool = False
     top: int | None = None
     used: Int64 | None = None
 
@@ -177,7 +179,8 @@ class Published:
     def _rows(self, numbers: Int64) -> tuple[Int64, Int64]:
         """The place of each row's step among ``numbers``, and its cell; step by step."""
         if self.shown is not None:
-            at, cell = np.nonzero(numbers[:, np.newaxis] > self.shown.visible_from)
+            begin = self.shown.visible_from * (not self.past or self.top is not None)
+            at, cell = np.nonzero(numbers[:, np.newaxis] > begin)
             return at.astype(np.int64), cell.astype(np.int64)
         cells = len(self.cells)
         return np.repeat(np.arange(len(numbers)), cells), np.tile(np.arange(cells), len(numbers))

@@ -281,7 +281,8 @@ class Agreement:
         cells = crossed if known else UNKNOWN_CELLS
         select = None
         if read.top_k is not None:
-            refuse_beside_top(read, cells, self._refusing(path))
+            expected = cells if discover is None else discover.expected_items
+            refuse_beside_top(read, expected, self._refusing(path))
             select = self._select(path, read, cells)
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
         most = self._most(path, read, max(abs(low), abs(high)), round_to)
@@ -522,12 +523,6 @@ class Agreement:
                 place,
                 "Expected known values beside count_distinct, got discover. It finds the cells of "
                 "counts and sums alone. List the values, or count rows.",
-            )
-        if read.top_k is not None:
-            self._refuse(
-                place,
-                "Expected known values beside top_k, got discover. Intervals that hold for all "
-                "cells at once need their number. List the values, or sort an export of a count.",
             )
         if read.totals:
             self._refuse(

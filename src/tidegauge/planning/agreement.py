@@ -281,7 +281,8 @@ class Agreement:
         cells = crossed if known else UNKNOWN_CELLS
         select = None
         if read.top_k is not None:
-            refuse_beside_top(read, cells, self._refusing(path))
+            ranked = read.top_k.k if read.top_k.method else crossed
+            refuse_beside_top(read, max(1, ranked), self._refusing(path))
             select = self._select(path, read, cells)
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
         most = self._most(path, read, max(abs(low), abs(high)), round_to)

@@ -23,6 +23,7 @@ run: setup       ## publish a year of real flights privately; ends with a table 
 grocery: setup   ## publish a year of supermarket baskets, protecting households
 	$(BIN)/python examples/grocery/prepare.py
 	$(BIN)/tidegauge run examples/grocery/grocery.yaml
+	$(BIN)/tidegauge run examples/grocery/types.yaml
 	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png --force
 	@echo "The statement: examples/grocery/output/public/PRIVACY.md. The picture: examples/grocery/output/baskets.png"
 

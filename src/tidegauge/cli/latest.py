@@ -100,8 +100,9 @@ def _ranks(
     )
     terminal.data(f"it truly have more than {rest} below it.\n")
     if select is not None:
-        used = views[0].view.used
-        left = select.switches - (0 if used is None or not len(used) else int(used[-1]))
+        chosen = views[0].view.chosen
+        used = 0 if chosen is None or not len(chosen.used) else int(chosen.used[-1])
+        left = select.switches - used
         terminal.data(f"{left:,} of {select.switches:,} switches are left.\n")
 
 

@@ -281,8 +281,9 @@ class Agreement:
         cells = crossed if known else UNKNOWN_CELLS
         select = None
         if read.top_k is not None:
-            expected = cells if discover is None else discover.expected_items
-            refuse_beside_top(read, expected, self._refusing(path))
+            ranked = crossed if discover is None else discover.expected_items
+            ranked = read.top_k.k if read.top_k.method else ranked
+            refuse_beside_top(read, max(1, ranked), self._refusing(path))
             select = self._select(path, read, cells)
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
         most = self._most(path, read, max(abs(low), abs(high)), round_to)

@@ -85,8 +85,8 @@ def datasets(quick: bool) -> list[Data]:
     """All there are."""
     import polars as pl
 
-    grocery = example("grocery")
-    drugs = grocery.items("product_type", grocery.OVER_THE_COUNTER)
+    groceries = example("groceries")
+    drugs = groceries.items("product_type", groceries.OVER_THE_COUNTER)
     spent = drugs.group_by("basket", maintain_order=True).agg(pl.col("spent").sum())["spent"]
     found = [Data("pharmacy baskets", 100, 500_000, _cents(spent))]
     if quick:
@@ -97,7 +97,7 @@ def datasets(quick: bool) -> list[Data]:
     read = pl.read_csv(flights, columns=list(kinds), null_values="NA", schema_overrides=kinds)
     late = read.drop_nulls().sort("time_hour", maintain_order=True)["arr_delay"].to_numpy()
     found = [
-        Data("basket spend", 100, 500_000, _cents(grocery.baskets()["spent"])),
+        Data("basket spend", 100, 500_000, _cents(groceries.baskets()["spent"])),
         Data("arrival delays", 1, 1440, np.maximum(late, 0)),
         *_purchases(),
         *found,

@@ -115,7 +115,7 @@ def export(
         )
     if top is not None:
         opened = _largest(opened, top, totals)
-    table = opened.table(totals=totals or None)
+    table = _table(opened, totals)
     if nonnegative:
         import polars as pl
 
@@ -143,6 +143,16 @@ def _largest(opened: PublishedView, top: int, totals: bool) -> PublishedView:
         )
     try:
         return opened.largest(top)
+    except InvalidParameter as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def _table(opened: PublishedView, totals: bool) -> pl.DataFrame:
+    """The releases, with the sum of all cells if it is asked for or planned."""
+    from tidegauge.errors import InvalidParameter
+
+    try:
+        return opened.table(totals=totals or None)
     except InvalidParameter as problem:
         raise click.UsageError(str(problem)) from None
 

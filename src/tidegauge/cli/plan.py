@@ -224,6 +224,8 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     _tell_gauges(terminal, told["gauges"])
     _tell_views(terminal, told["gauges"])
     for gauge in told["gauges"]:
+        if "ranked" in gauge:
+            terminal.data(f"{gauge['name']}: of each view and step {gauge['ranked']}.")
         if "discovery" in gauge:
             _tell_discovery(terminal, gauge["name"], gauge["discovery"])
         if "choices" in gauge:

@@ -168,8 +168,9 @@ class PublicFolder:
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
         values, shown = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
-        top = planned.top
-        published = Published(self.plan.clock, planned, name, decay, every, top=top, shown=shown)
+        published = Published(
+            self.plan.clock, planned, name, decay, every, shown=shown, past=True, top=planned.top
+        )
         if planned.select is not None:
             published = replace(published, chosen=self._chosen(planned))
         return PublishedView(published, values)
@@ -196,7 +197,7 @@ class PublicFolder:
         return Chosen.unpacked(np.concatenate([none, *known]))
 
     def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
-        """The same of discovered cells: each from the first step on, whenever it was named."""
+        """The same of discovered cells: at all steps, whenever they were named."""
         import polars as pl
 
         gauge.mechanism.decay(decay)
@@ -226,7 +227,7 @@ class PublicFolder:
             reading = GrowingReading(gauge.mechanism, (decay,), cells=part.stop - start)
             rows = np.ascontiguousarray(measured[:, part])
             values[:, part] = reading.decode(rows, len(rows))[0]
-        return values, Shown(names, np.zeros(cells, np.int64))
+        return values, last.shown
 
     def _block(self, path: Path, gauge: str, step: int) -> Measured:
         """Read one file, and check that it is what was published."""
@@ -376,17 +377,12 @@ class PublishedView:
     def largest(self, top: int | None) -> PublishedView:
         """Return the same view with its largest cells at each step, ranked; None: with all cells.
 
-        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`.
+        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`. Of
+        discovered cells those are ranked that are named at the step.
 
         Raises:
             InvalidParameter: It is no number of cells, or the gauge has none.
         """
-        if top is not None and self.view.shown is not None:
-            raise InvalidParameter(
-                f"Expected known cells to rank, got those of {self.view.gauge.name!r}, which are "
-                "discovered. Intervals that hold for all cells at once need their number, and that "
-                "is hidden. Sort the values of an export."
-            )
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):
@@ -403,12 +399,18 @@ class PublishedView:
         the listed cells alone.
 
         Raises:
-            InvalidParameter: Cells are chosen, so that some are not known.
+            InvalidParameter: The cells are discovered, or chosen.
         """
         if self.view.gauge.select is not None:
             raise InvalidParameter(
                 f"Expected a gauge that publishes all cells, got {self.view.gauge.name}. The sum "
                 "of those that are shown is none of all. Count them in a gauge of its own."
+            )
+        if self.view.shown is not None:
+            raise InvalidParameter(
+                f"Expected known cells to add up, got those of {self.view.gauge.name!r}, which are "
+                "discovered. A sum over the cells that are named leaves out the rest, and changes "
+                "with every new name. Count the same in a gauge without by."
             )
         return replace(self, view=replace(self.view, total=True))
 

@@ -43,6 +43,7 @@ class Published:
         every: It is read at every so many steps, at the ends of aligned stretches.
         total: It is of one cell, ``*``: the sum of all.
         shown: The cells, where they are discovered: each has releases from its own step on.
+        past: Discovered cells have rows of the steps before they were named, too, unless ranked.
         top: How many cells are shown at a step, the largest in their order; None: all.
         chosen: Where cells are chosen, which they are, and how many switches were made.
         origin: The step, from 0, at which ``chosen`` begins.
@@ -55,6 +56,7 @@ class Published:
     every: int = 1
     total: bool = False
     shown: Shown | None = None
+    past: bool = False
     top: int | None = None
     chosen: Chosen | None = None
     origin: int = 0
@@ -178,7 +180,8 @@ class Published:
     def _rows(self, numbers: Int64) -> tuple[Int64, Int64]:
         """The place of each row's step among ``numbers``, and its cell; step by step."""
         if self.shown is not None:
-            at, cell = np.nonzero(numbers[:, np.newaxis] > self.shown.visible_from)
+            begin = self.shown.visible_from * (not self.past or self.top is not None)
+            at, cell = np.nonzero(numbers[:, np.newaxis] > begin)
             return at.astype(np.int64), cell.astype(np.int64)
         if self.chosen is not None:
             shown = self.chosen.cells[numbers - 1 - self.origin]

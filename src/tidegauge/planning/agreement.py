@@ -282,6 +282,8 @@ class Agreement:
         select = None
         if read.top_k is not None:
             ranked = read.top_k.k if read.top_k.method else crossed
+            if discover is not None:
+                ranked = discover.expected_items
             refuse_beside_top(read, max(1, ranked), self._refusing(path))
             select = self._select(path, read, cells)
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
@@ -523,12 +525,6 @@ class Agreement:
                 place,
                 "Expected known values beside count_distinct, got discover. It finds the cells of "
                 "counts and sums alone. List the values, or count rows.",
-            )
-        if read.top_k is not None:
-            self._refuse(
-                place,
-                "Expected known values beside top_k, got discover. Intervals that hold for all "
-                "cells at once need their number. List the values, or sort an export of a count.",
             )
         if read.totals:
             self._refuse(

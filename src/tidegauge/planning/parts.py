@@ -150,17 +150,18 @@ class PlannedGauge:
         """The mechanism with the intervals that are published: of ranked cells, of all at once.
 
         The largest of many values is likely to have the largest noise, too: so each cell's share
-        of what may be missed is one of as many as there are cells (Boole).
+        of what may be missed is one of as many as there are cells (Boole); of discovered ones, of
+        as many as are expected.
         """
         return self.mechanism if self.top is None else for_all(self.mechanism, self.ranked)
 
     @property
-    def ranked(self) -> int:
-        """How many cells are ranked at a step: all, or those that are chosen.
+    def ranked(self) -> int | None:
+        """How many cells are ranked at a step: all, or those that are chosen; None: nobody knows.
 
         Which are chosen depends on no noise that their counts have.
         """
-        return len(self.cells) if self.select is None else self.select.k
+        return self.number_of_cells if self.select is None else self.select.k
 
     @property
     def distinct(self) -> Distinct | None:
@@ -205,12 +206,19 @@ class PlannedGauge:
         return tuple(sorted(names))
 
 
-def for_all(mechanism: GaugePlan, cells: int) -> GaugePlan:
+def for_all(mechanism: GaugePlan, cells: int | None) -> GaugePlan:
     """Return a plan whose intervals cover so many cells at once, at the level of one.
+
+    Args:
+        mechanism: The plan.
+        cells: How many; None: as many items as are expected, for cells are discovered.
 
     Raises:
         InvalidParameter: So little may then be missed that no tail is known.
     """
+    if cells is None:
+        assert mechanism.discovery is not None
+        cells = mechanism.discovery.expected_items
     miss = (1 - Fraction(repr(mechanism.level))) / cells
     return mechanism.with_intervals(float(1 - miss))
 

@@ -251,8 +251,8 @@ def _check_contribution(gauge: PlannedGauge) -> None:
 
 def _check_top(gauge: PlannedGauge, top: int) -> None:
     whole = gauge.kind != "count" or gauge.totals or gauge.other is not None or not gauge.by
-    if gauge.discover is not None or whole or not 1 <= top <= MOST_CELLS:
-        raise changed("the largest of known cells that are counted", "those of another gauge")
+    if whole or not 1 <= top <= MOST_CELLS:
+        raise changed("the largest of cells that are counted", "those of another gauge")
     if not RANKED.isdisjoint(dict(gauge.by)):
         raise changed("by columns that no ranked release has", "one that it has")
 

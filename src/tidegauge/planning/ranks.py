@@ -1,4 +1,4 @@
-"""What may stand beside ``top_k``: a count by known cells, of which the largest are published."""
+"""What may stand beside ``top_k``: a count by cells, of which the largest are published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def refuse_beside_top(read: form.GaugeForm, cells: int, refuse: Callable[[str, s
 
     Args:
         read: One gauge, with a ``top_k``.
-        cells: How many are ranked together.
+        cells: How many are ranked together; of discovered ones, how many are expected.
         refuse: Notes a problem: the field that it is with (empty: the gauge), and the message.
     """
     if not read.by:
@@ -51,7 +51,8 @@ def refuse_beside_top(read: form.GaugeForm, cells: int, refuse: Callable[[str, s
         refuse(
             "level",
             "Expected a level that so many cells can have at once, got a larger one. So far out, "
-            "double precision cannot tell tails apart. Write 0.95.",
+            "double precision cannot tell tails apart. Write 0.95, and beside discover no more "
+            "expected_items than there may be.",
         )
 
 

@@ -13,6 +13,7 @@ from tidegauge.planning.words import (
     gauge_in_words,
     length_in_words,
     noise_delta_of,
+    ranked_in_words,
     threshold_in_words,
     view_in_words,
 )
@@ -177,7 +178,7 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
     views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
     totals = "; and of each of them the sum of all cells, as the cell *" if gauge.totals else ""
-    top = f"; of each the {gauge.top} largest cells, ranked by noisy values" if gauge.top else ""
+    top = "" if gauge.top is None else f"; of each {ranked_in_words(gauge)}"
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     if gauge.discover is not None:
         number = "cells that are discovered"

@@ -36,6 +36,7 @@ __all__ = [
     "k_events",
     "length_in_words",
     "noise_delta_of",
+    "ranked_in_words",
     "ratio_to_bound",
     "span_in_words",
     "threshold_in_words",
@@ -98,6 +99,7 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "views": [_view(plan, gauge, name, decay) for name, decay in gauge.views],
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
         **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
+        **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
     }
 
 
@@ -132,6 +134,21 @@ def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
     span = span_in_words(found.decay, plan.clock.step_us)
     what = gauge_in_words(gauge)
     return f"a value of {columns} is named once its noisy {what} {span} passes {number}"
+
+
+def ranked_in_words(gauge: PlannedGauge) -> str:
+    """Return what is published of ranked cells: a phrase, for after "of each view"."""
+    number, found = gauge.ranked, gauge.discover
+    which = "largest cells" if found is None else "largest named cells"
+    if gauge.select is not None:
+        which = "cells that are shown"
+    ranked = f"the {gauge.top:,} {which}, ranked by noisy values, with intervals that hold "
+    if found is None:
+        return f"{ranked}for all {number:,} at once"
+    return (
+        f"{ranked}at once for up to {found.expected_items:,} items, named or not (of more items, "
+        "less surely)"
+    )
 
 
 def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:

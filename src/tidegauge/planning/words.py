@@ -138,8 +138,10 @@ def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
 
 def ranked_in_words(gauge: PlannedGauge) -> str:
     """Return what is published of ranked cells: a phrase, for after "of each view"."""
-    number, found = gauge.number_of_cells, gauge.discover
+    number, found = gauge.ranked, gauge.discover
     which = "largest cells" if found is None else "largest named cells"
+    if gauge.select is not None:
+        which = "cells that are shown"
     ranked = f"the {gauge.top:,} {which}, ranked by noisy values, with intervals that hold "
     if found is None:
         return f"{ranked}for all {number:,} at once"

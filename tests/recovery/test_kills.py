@@ -33,23 +33,23 @@ def check_resumed(seen, files):
 
 
 def test_after_a_kill_a_run_resumes_and_what_was_published_stays(memory_path):
-    seen, points = killed(memory_path, "resume", 17)
+    seen, points = killed(memory_path, "resume", 31)
     assert points > 200
     check_resumed(seen, FILES)
 
 
 def test_noise_of_open_blocks_survives_a_kill(memory_path):
-    seen, _ = killed(memory_path, "pure", 17)
+    seen, _ = killed(memory_path, "pure", 37)
     check_resumed(seen, FILES - 3)  # no decayed view
 
 
 def test_the_values_that_were_seen_survive_a_kill(memory_path):
-    seen, _ = killed(memory_path, "distinct", 23)
+    seen, _ = killed(memory_path, "distinct", 29)
     check_resumed(seen, 12)  # of each gauge and block a measurement and a view
 
 
 def test_discovered_cells_and_their_noise_survive_a_kill(memory_path):
-    seen, _ = killed(memory_path, "found", 19)
+    seen, _ = killed(memory_path, "found", 23)
     check_resumed(seen, 12 - 2)  # the daily view has one aligned step
 
 

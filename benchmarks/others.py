@@ -66,7 +66,9 @@ def installed(requirement, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="our first case only, 256 steps, 20 runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="our first case only, 256 steps, 20 runs"
+    )
     parser.add_argument("--only", choices=["tidegauge", *OTHERS], help="one system")
     parser.add_argument("--environments", type=Path, help="keep them in this folder")
     arguments = parser.parse_args()

@@ -19,7 +19,7 @@ public: public
 mark: visits.mark
 """
 STEPS_ALONE = CONFIG.replace("[step, running, 1d]", "[step]")
-"""For what goes on around a plan, in processes of its own: fitting one takes each another second."""
+"""For what goes on around a plan, in many processes: to fit one takes each another second."""
 
 
 def rows_of_visits(seed=0, days=7, each_hour=9):

@@ -89,7 +89,9 @@ def test_a_second_release_is_paid_once_after_a_kill_at_every_single_write(memory
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mode", "files"), [("resume", FILES), ("pure", FILES - 3)])
+@pytest.mark.parametrize(
+    ("mode", "files"), [("resume", FILES), ("pure", FILES - 3), ("distinct", 12), ("found", 10)]
+)
 def test_a_kill_at_every_single_write_loses_and_doubles_nothing(memory_path, mode, files):
     seen, points = killed(memory_path, mode, 1)
     assert points == len(seen)

@@ -247,7 +247,8 @@ class PublicFolder:
             raise self._changed(path) from None
         if table.schema != {"step": pl.Int64, "row": pl.Int64, "measured": row} or not len(table):
             raise self._changed(path)
-        measured, last = table["measured"].to_numpy(), table["step"].max()
+        # writable as what a meter measures: the kernels that decode it are compiled for one kind
+        measured, last = table["measured"].to_numpy(writable=True), table["step"].max()
         # each step has a row of its own, so the rows themselves say how many steps they are of
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)

@@ -313,10 +313,8 @@ class Finder:
             for key in mine:
                 mine[key] = state[f"{name}.{key}"]
         self._last, self._visible_from = state["last"], state["visible_from"]
-        if "since" in state:  # stores of earlier versions have none
-            self._since, self._again = state["since"], int(state["again"][0])
-        else:
-            self._since = np.zeros_like(self._last)
+        self._since = state.get("since", np.zeros_like(self._last))  # older stores have none
+        self._again = int(state.get("again", np.zeros(1))[0])
         names = "history.steps", "history.items", "history.amounts"
         self._history = Events(*(state[name] for name in names))
 

@@ -98,8 +98,8 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "max_per_step": float(mechanism.max_per_step * gauge.round_to),
         "views": [_view(plan, gauge, name, decay) for name, decay in gauge.views],
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
-        **({"ranked": ranked_in_words(gauge)} if gauge.top and not gauge.select else {}),
         **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
+        **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
     }
 
 

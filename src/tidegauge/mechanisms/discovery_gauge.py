@@ -54,7 +54,7 @@ class DiscoveryGauge:
         discover: The view in which items are discovered: a name, or a decay (``Running``,
             ``Window`` or ``Step``). A running one needs ``end``, and its promise holds also where
             later events depend on releases; that of a window holds for streams fixed in advance.
-            Left out: the planned view with the lowest threshold at the last step.
+            Left out: the planned view with the longest memory that can discover.
         delta_share: The part of delta that pays for names, in (0, 1).
         expected_items: For how many items memory is planned; more are accepted.
         max_items: Most different items of one event.

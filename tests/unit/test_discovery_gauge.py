@@ -11,7 +11,7 @@ import pytest
 import tidegauge as tg
 from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
 from tidegauge.mechanisms import discovery_gauge as module
-from tidegauge.mechanisms import finder
+from tidegauge.mechanisms import item_keys
 from tidegauge.noise.randomness import stored_words
 
 KEY = b"k" * 32
@@ -104,7 +104,7 @@ def released(monkeypatch, stream, **changes):
     """What a reader sees under noise keyed by name."""
     numbered = []
     monkeypatch.setattr(
-        finder, "stored_words", lambda *context: ByName(stored_words(*context), numbered)
+        item_keys, "stored_words", lambda *context: ByName(stored_words(*context), numbered)
     )
     made, seen = gauge(**changes), []
     for step in stream:

@@ -315,9 +315,7 @@ class Finder:
         self._last, self._visible_from = state["last"], state["visible_from"]
         self._since = state.get("since", np.zeros_like(self._last))  # older stores have none
         self._again = int(state.get("again", np.zeros(1))[0])
-        self._history = Events(
-            *(state[f"history.{name}"] for name in ("steps", "items", "amounts"))
-        )
+        self._history = Events(*(state[f"history.{part}"] for part in vars(_NOTHING)))
 
     def _enter(self) -> None:
         if os.getpid() != self._owner:

@@ -29,7 +29,7 @@ from tidegauge.mechanisms.item_keys import ItemKeys
 from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.meter import warm_up
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.threshold import window_of
+from tidegauge.mechanisms.threshold import not_below, window_of
 from tidegauge.mechanisms.turn import refuse_copy
 from tidegauge.strategies.strategy import MOST_STEPS, Int64, State
 
@@ -120,7 +120,7 @@ class Finder:
         self._plan, self._step = plan, step
         self._views = [plan.discovery.decay]
         self._window = window_of(plan.discovery.decay) or MOST_STEPS + 1
-        self._threshold = _not_below(plan)
+        self._threshold = not_below(plan.discovery.threshold)
         _warm_up(plan)
         self._keys = ItemKeys(plan, keys, gauge, step)
         self._encoder, self._decoder = self._states(0)
@@ -315,8 +315,7 @@ class Finder:
         self._last, self._visible_from = state["last"], state["visible_from"]
         self._since = state.get("since", np.zeros_like(self._last))  # older stores have none
         self._again = int(state.get("again", np.zeros(1))[0])
-        names = "history.steps", "history.items", "history.amounts"
-        self._history = Events(*(state[name] for name in names))
+        self._history = Events(*(state[f"history.{part}"] for part in vars(_NOTHING)))
 
     def _enter(self) -> None:
         if os.getpid() != self._owner:
@@ -342,14 +341,6 @@ def _chunks(steps: int, width: int) -> Iterator[tuple[int, int]]:
     rows = max(1, _LANES // width)
     for start in range(0, steps, rows):
         yield start, min(start + rows, steps)
-
-
-def _not_below(plan: GaugePlan) -> float:
-    """The threshold as a double, upwards."""
-    assert plan.discovery is not None
-    threshold = plan.discovery.threshold
-    near = float(threshold)
-    return near if near >= threshold else float(np.nextafter(near, np.inf))
 
 
 def _warm_up(plan: GaugePlan) -> None:

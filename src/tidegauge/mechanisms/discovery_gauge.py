@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidInput, InvalidParameter, LiveState
+from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import discover_of
 from tidegauge.mechanisms.finder import Finder, Found
@@ -23,6 +23,7 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of, views_of
 from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.turn import Turn, refuse_copy
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
@@ -132,6 +133,7 @@ class DiscoveryGauge:
         self._taken_in = np.zeros(0, np.int64)  # numbers of what the reading has, in its order
         self._visible_from: dict[str, int] = {}
         self._clamped = 0
+        self._turn = Turn()  # names, numbers and measurements change together
 
     @property
     def plan(self) -> GaugePlan:
@@ -187,7 +189,8 @@ class DiscoveryGauge:
             >>> gauge.update({"milk": 1200, "bread": 900})["window_7"].names
             ('bread', 'milk')
         """
-        return self._released([counts], block=False)
+        with self._turn:
+            return self._released([counts], block=False)
 
     def update_many(self, history: Sequence[Mapping[str, int]]) -> dict[str, Release]:
         """Measure a block of steps and release every view of each.
@@ -218,7 +221,8 @@ class DiscoveryGauge:
                 f"Expected a list of mappings from names to counts, got a {type(history).__name__}."
                 " A block has one mapping for each step. Use update for a single step."
             )
-        return self._released(history, block=True)
+        with self._turn:
+            return self._released(history, block=True)
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
@@ -258,13 +262,7 @@ class DiscoveryGauge:
             releases[view] = Release(self._plan, view, first + 1, value, shown_names, block)
         return releases
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live gauge, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy its releases, or make another gauge."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.views[:8])

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import itertools
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -246,6 +247,46 @@ def test_a_gauge_stays_where_it_is():
         made.update({"milk": 1})
     with pytest.raises(LiveState):
         made.update({"milk": 1})
+
+
+def test_a_second_thread_is_refused_while_a_block_is_measured(monkeypatch):
+    made, refused = gauge(), []
+    measure = made._finder.measure
+
+    def while_another_comes(*block):
+        def other():
+            with pytest.raises(LiveState, match="inside a block"):
+                made.update({"alpha": 1})
+            refused.append(True)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return measure(*block)
+
+    monkeypatch.setattr(made._finder, "measure", while_another_comes)
+    made.update({"beta": 5000})
+    assert refused == [True]
+    assert list(made.visible_from) == ["beta"]
+    monkeypatch.undo()
+    assert made.update({"beta": 5000})["total"].names == ("beta",)
+
+
+@pytest.mark.parametrize("part", ["_finder.measure", "_reading.grow", "_reading.decode"])
+def test_an_interrupted_gauge_goes_no_further(part, monkeypatch):
+    made = gauge()
+    made.update({"milk": 500})
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    owner, name = part.split(".")
+    monkeypatch.setattr(getattr(made, owner), name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made.update({"bread": 500})
+    monkeypatch.undo()
+    with pytest.raises(LiveState, match="interrupted"):
+        made.update({"bread": 500})
 
 
 def test_it_says_what_it_promises():

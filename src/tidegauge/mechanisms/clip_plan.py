@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
@@ -16,6 +17,7 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import cells_of, request_of
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.ledger import Ledger
+from tidegauge.privacy.statement import privacy_statement
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Running
 from tidegauge.strategies.identity import Identity
@@ -101,6 +103,36 @@ class ClipPlan:
             "bound; declare the bound as the only clip if you know that it does not."
         )
 
+    def statement(self, names: Sequence[str] | None = None) -> str:
+        """Return what is promised for both measurements together, in words, as Markdown.
+
+        Args:
+            names: The names of the cells, if they have any.
+        """
+        values = "sums and counts" if self.of == "mean" else "sums"
+        gauges = {
+            "clipped values": f"Their {values}: {self.main.in_words()} {self.in_words()}",
+            "magnitudes": f"Counts of values by size: {self.bins.in_words()}",
+        }
+        declared = {
+            **self.main.declared(),
+            "cells": list(names) if names else self.cells,
+            "max_change": None,  # of the measured units, which are no declared ones
+            "max_cells": None,
+            "max_per_step": None,
+            "last step": self.last_step,
+            "bounds": (self.bounds.low, self.bounds.high),
+            "max_events_per_step": self.bins.max_per_step,
+            "share of the budget for magnitudes": self.share,
+        }
+        return privacy_statement(
+            self.main.guarantee,
+            self.main.protected,
+            gauges=gauges,
+            declared=declared,
+            spent=self.charged().total(),
+        )
+
 
 def clip_plan(
     *,
@@ -111,7 +143,7 @@ def clip_plan(
     max_events_per_step: Any = None,
     **asked: Any,
 ) -> ClipPlan:
-    """Return the plan of a gauge with ``clip: auto``; reads no data.
+    """Return the plan of a :class:`~tidegauge.ClippedGauge`; reads no data.
 
     Args:
         of: ``"sum"`` or ``"mean"``.

@@ -205,7 +205,7 @@ class ClippedGauge:
 
     def statement(self) -> str:
         """Return what is promised, in words, and what has to be said of the clip."""
-        return f"{self._plan.main.statement()}\n{self._plan.in_words()}\n"
+        return self._plan.statement(self._names)
 
     def close(self) -> None:
         """Erase the keys; nothing more can be measured. ``with`` a gauge does it at the end."""

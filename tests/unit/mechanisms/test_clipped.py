@@ -15,6 +15,7 @@ from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.clipping import best_clip, bins_of, clips_up_to, tail
 from tidegauge.mechanisms.mean import Bounds, Values
+from tidegauge.privacy.statement import named
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import covariances
@@ -494,6 +495,32 @@ def test_the_budget_is_shared_and_adds_up():
     assert "10 %" in text
     assert "count as the clip" in text
     assert "0.95 of the declared bound" in text
+
+
+def of_the_values_alone(plan):
+    """A statement that forgets what the counts of magnitudes cost."""
+    return f"{plan.main.statement()}\n{plan.in_words()}\n"
+
+
+def says_all(text, plan):
+    spent = named(plan.charged().total())
+    constants = "bounds: -50, 5000", "max_events_per_step: 300", "1/5", "views: running"
+    return all(said in text for said in (spent, "**magnitudes**", *constants))
+
+
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_a_statement_tells_all_that_is_spent_and_declared(of):
+    asked = {"views": [tg.Running()], "unit": "event", "epsilon": 1, "delta": 1e-9}
+    gauge = tg.ClippedGauge(
+        of, bounds=(-50, 5000), cells=["north", "south"], max_events_per_step=300, **asked
+    )
+    assert gauge.ledger.total() == gauge.plan.charged().total()
+    text = gauge.statement()
+    assert says_all(text, gauge.plan)
+    assert not says_all(of_the_values_alone(gauge.plan), gauge.plan)
+    assert "cells: north, south" in text
+    assert "moves" in text
+    assert str(UNIT) not in text
 
 
 @pytest.mark.parametrize(

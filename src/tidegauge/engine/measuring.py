@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from tidegauge.engine.found import FoundBlock, block_of
@@ -37,8 +37,8 @@ class Measured:
     """
 
     blocks: Mapping[str, Int64 | FoundBlock]
-    states: Mapping[str, Mapping[str, State]]
-    items: Mapping[str, pl.DataFrame]
+    states: Mapping[str, Mapping[str, State]] = field(repr=False)
+    items: Mapping[str, pl.DataFrame] = field(repr=False)
 
 
 @final

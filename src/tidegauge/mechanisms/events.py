@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ class Events:
     A total of 0 is not nothing: an event of the item occurred. Private.
     """
 
-    steps: Int64
-    items: Int64
-    amounts: Int64
+    steps: Int64 = field(repr=False)
+    items: Int64 = field(repr=False)
+    amounts: Int64 = field(repr=False)
 
     @staticmethod
     def sorted(steps: Int64, items: Int64, amounts: Int64) -> Events:

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import tidegauge as tg
-from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import (
+    InvalidInput,
+    InvalidParameter,
+    LiveState,
+    StreamEnded,
+    UnsupportedCombination,
+)
 from tidegauge.mechanisms import discovery_gauge as module
 from tidegauge.mechanisms import finder
 from tidegauge.noise.randomness import stored_words
@@ -287,6 +293,13 @@ def test_an_interrupted_gauge_goes_no_further(part, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(LiveState, match="interrupted"):
         made.update({"bread": 500})
+
+
+@pytest.mark.parametrize("end", [10, 40])
+def test_why_nothing_can_be_discovered_is_said(end):
+    with pytest.raises(UnsupportedCombination, match="part of delta of at least 1e-100") as told:
+        gauge(delta=1e-90, delta_share=1e-12, end=end)
+    assert 1 == str(told.value).count("Expected")
 
 
 def test_it_says_what_it_promises():

@@ -61,9 +61,7 @@ def _table(
     if folder.plan.gauge(gauge).totals:
         totals = [view.total() for view in views]
         rows.append([*totals[0].cells[0], *(_latest(total)[0] for total in totals)])
-    steps = len(views[0].grains)
-    title = f"{gauge} up to {moment(folder.plan.clock, steps)}, with 95 % intervals (noise only)"
-    terminal.table(title, columns, rows)
+    terminal.table(_title(folder, gauge, views[0]), columns, rows)
     if len(cells) > _MOST_ROWS:
         terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more cells, in the public folder.")
     terminal.data("")
@@ -78,13 +76,18 @@ def _ranks(
         [str(rank + 1), *(texts[rank] if rank < len(texts) else "" for texts in latest)]
         for rank in range(min(_MOST_ROWS, max(map(len, latest))))
     ]
-    level = f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
-    until = moment(folder.plan.clock, len(views[0].grains))
-    title = f"{gauge} up to {until}, with {level} intervals of all cells at once (noise only)"
+    title = _title(folder, gauge, views[0], of=" of all cells at once")
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
     terminal.data("~: the next one may as well have more. Above a row without ~, nothing belongs")
     terminal.data("below it.\n")
+
+
+def _title(folder: PublicFolder, gauge: str, view: PublishedView, of: str = "") -> str:
+    """What a table shows, up to when, and what its intervals cover."""
+    level = f"{100 * view.view.gauge.mechanism.level:.10g} %"
+    until = moment(folder.plan.clock, len(view.grains))
+    return f"{gauge} up to {until}, with {level} intervals{of} (noise only)"
 
 
 def _ranked(view: PublishedView) -> list[str]:

@@ -10,14 +10,14 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidegauge.checks import integer
+from tidegauge.checks import integer, shown
 from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import ClipMeter
 from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.mean import MeanRelease, Values, bounds_of, shaped_release
 from tidegauge.mechanisms.request import cells_of
-from tidegauge.mechanisms.turn import Turn, refuse_copy
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
@@ -244,7 +244,7 @@ class ClippedGauge:
         empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.known_cells))
         return first, np.concatenate([empty, *pieces], axis=1)
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def _release(
         self, name: str, first: int, decoded: Float64, block: bool
@@ -269,3 +269,10 @@ class ClippedGauge:
         value, noise, lower, upper = (array[..., 0] if self._scalar else array for array in shaped)
         kinds = clip, self._names, main.level, main.band, block
         return SumRelease(name, first, value, noise, lower, upper, *kinds)
+
+    def __repr__(self) -> str:
+        names = ", ".join(shown(name) for name, _ in self._plan.main.views[:8])
+        return (
+            f"ClippedGauge({self._plan.of}, views=[{names}], cells={self._plan.cells}, "
+            f"step={self.step}, guarantee={self._plan.main.guarantee})"
+        )

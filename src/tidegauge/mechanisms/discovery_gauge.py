@@ -23,12 +23,12 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of, views_of
 from tidegauge.mechanisms.secret import incarnation_key
-from tidegauge.mechanisms.turn import Turn, refuse_copy
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import Int64
+from tidegauge.strategies.strategy import MOST_STEPS, Int64
 
 __all__ = ["DiscoveryGauge"]
 
@@ -224,6 +224,27 @@ class DiscoveryGauge:
         with self._turn:
             return self._released(history, block=True)
 
+    def noise_std(self, view: str | Decay, step: int) -> float:
+        """Return the standard deviation of a visible item's noise at a step; reads no data.
+
+        Args:
+            view: The name of a view, or any decay.
+            step: The step, counted from 1, up to the last one.
+
+        Raises:
+            InvalidParameter: No such view or step.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.DiscoveryGauge(views=[tg.Step()], epsilon=1, delta=1e-6, unit="event")
+            >>> 3 < gauge.noise_std("step", step=10) < 6
+            True
+        """
+        last = self._plan.last_step or MOST_STEPS
+        why = "Steps are counted from 1, and nothing is measured after the last."
+        step = integer("step", step, low=1, high=last, why=why)
+        return float(self._plan.noise_std(view, [step])[0])
+
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
         return self._plan.statement()
@@ -262,7 +283,7 @@ class DiscoveryGauge:
             releases[view] = Release(self._plan, view, first + 1, value, shown_names, block)
         return releases
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.views[:8])

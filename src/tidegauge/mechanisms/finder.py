@@ -11,18 +11,16 @@ and its past is measured as a whole.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from threading import Lock
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled import lazy_module
-from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import InvalidParameter, StreamEnded
 from tidegauge.mechanisms.columns import joined, put, taken
 from tidegauge.mechanisms.events import Events, checked_events
 from tidegauge.mechanisms.measure import measure, private_state
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from tidegauge.mechanisms import _kernels
 else:
     _kernels = lazy_module("tidegauge.mechanisms._kernels")
+from tidegauge.mechanisms.turn import Turn, no_copies
 
 __all__ = ["Finder", "Found"]
 
@@ -129,8 +128,7 @@ class Finder:
         self._history = Events(*[np.zeros(0, np.int64)] * 3)
         if state is not None:
             self._restore(state)
-        self._owner = os.getpid()
-        self._busy = Lock()  # never given back by an interrupted block
+        self._turn = Turn("finder", "start again from what was stored")
 
     @property
     def step(self) -> int:
@@ -169,29 +167,28 @@ class Finder:
             StreamEnded: The block reaches beyond the last step; nothing was measured.
             LiveState: See the class.
         """
-        events, clamped = checked_events(self._plan, self.items, steps, when, items, amounts)
-        self._enter()
-        last, end = self._plan.last_step, self._step + steps
-        if last is not None and end > last:
-            self._busy.release()
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                "steps only. Plan a gauge with a later end."
-            )
-        self._take_in(int(events.items[-1]) + 1 if len(events.items) else 0)
-        hidden = self._visible_from == _HIDDEN
-        wide = max(_FEWEST, _LANES // max(1, steps))
-        starts = range(0, self.items, wide)
-        shown = [self._tile(slice(at, min(at + wide, self.items)), steps, events) for at in starts]
-        numbers = np.flatnonzero(self._visible_from != _HIDDEN)
-        new = hidden[numbers]
-        past = self._past(numbers[new])
-        still = self._visible_from == _HIDDEN
-        history = self._history.only(still) if new.any() else self._history
-        self._history = history.followed_by(events.only(still), self._step)
-        self._step = end
-        self._busy.release()
-        measured = np.concatenate([np.empty((steps, 0), np.int64), *shown], axis=1)
+        with self._turn:
+            events, clamped = checked_events(self._plan, self.items, steps, when, items, amounts)
+            last, end = self._plan.last_step, self._step + steps
+            if last is not None and end > last:
+                raise StreamEnded(
+                    f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
+                    "steps only. Plan a gauge with a later end."
+                )
+            self._take_in(int(events.items[-1]) + 1 if len(events.items) else 0)
+            hidden = self._visible_from == _HIDDEN
+            wide = max(_FEWEST, _LANES // max(1, steps))
+            starts = range(0, self.items, wide)
+            parts = [slice(at, min(at + wide, self.items)) for at in starts]
+            rows = [self._tile(part, steps, events) for part in parts]
+            numbers = np.flatnonzero(self._visible_from != _HIDDEN)
+            new = hidden[numbers]
+            past = self._past(numbers[new])
+            still = self._visible_from == _HIDDEN
+            history = self._history.only(still) if new.any() else self._history
+            self._history = history.followed_by(events.only(still), self._step)
+            self._step = end
+        measured = np.concatenate([np.empty((steps, 0), np.int64), *rows], axis=1)
         return Found(numbers, self._visible_from[numbers], measured, new, past, clamped)
 
     def close(self) -> None:
@@ -289,26 +286,7 @@ class Finder:
         names = "history.steps", "history.items", "history.amounts"
         self._history = Events(*(state[name] for name in names))
 
-    def _enter(self) -> None:
-        if os.getpid() != self._owner:
-            raise LiveState(
-                "Expected the process that made this finder, got a fork of it. Both would draw the "
-                "same noise for different data. Make it in the process that uses it."
-            )
-        if not self._busy.acquire(blocking=False):
-            raise LiveState(
-                "Expected a finder between two blocks, got one inside a block: it was interrupted, "
-                "or another thread is using it. Its noise may be ahead of its releases. Use one "
-                "thread; after an interruption start again from what was stored."
-            )
-
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live finder, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy what it found, or make another one."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("finder")
 
     def __repr__(self) -> str:
         return f"Finder(step={self._step})"

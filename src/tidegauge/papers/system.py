@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.turn import no_copies
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import Contributions
@@ -266,13 +267,7 @@ class System(ABC):
         why = "Steps are counted from 1, and nothing is measured after the last."
         return integer("step", step, low=1, high=last, why=why)
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live system, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy what it released, or make another one."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("system")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(cells={self.cells}, step={self.step}, cost={self.cost})"

@@ -346,17 +346,17 @@ def test_a_finder_stays_where_it_is():
         with pytest.raises(LiveState):
             attempt(finder)
     none = [np.zeros(0, np.int64)] * 3
-    finder._busy.acquire()
+    finder._turn._busy.acquire()
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
     with pytest.raises(LiveState, match="inside a block"):
         finder.measure(1, *none)
-    finder._busy.release()
-    finder._owner = os.getpid() + 1
+    finder._turn._busy.release()
+    finder._turn._owner = os.getpid() + 1
     with pytest.raises(LiveState, match="a fork of it"):
         finder.measure(1, *none)
-    finder._owner = os.getpid()
+    finder._turn._owner = os.getpid()
     finder.close()
     with pytest.raises(LiveState, match="closed"):
         finder.measure(1, np.array([0]), np.array([0]), np.array([1]))

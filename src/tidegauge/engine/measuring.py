@@ -12,7 +12,7 @@ from tidegauge.engine.store import Store
 from tidegauge.engine.totals import Totals
 from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.secret import noise_key
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Int64, State
 
@@ -135,7 +135,7 @@ def _keys(store: Store) -> list[tuple[int, bytes]]:
     keys = store.noise_keys()
     if store.step and (not keys or keys[0][0] != 0):
         raise damaged(store.path)
-    store.begin_noise(incarnation_key())
+    store.begin_noise(noise_key())
     return store.noise_keys()
 
 

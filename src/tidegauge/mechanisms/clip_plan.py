@@ -14,7 +14,7 @@ from tidegauge.mechanisms.clipping import octaves
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.mean import Bounds, refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.request import cells_of, request_of
+from tidegauge.mechanisms.request import EVENTS_PER_STEP, cells_of, request_of
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import privacy_statement
@@ -28,8 +28,6 @@ __all__ = ["UNIT", "ClipPlan", "clip_plan"]
 
 UNIT = 1 << 20
 """A value at the clip, in the integers that are measured, whatever the clip is."""
-
-_EVENTS_PER_STEP = 1 << 20
 
 
 @final
@@ -173,7 +171,7 @@ def clip_plan(
     if not Fraction(1, 100) <= part <= Fraction(1, 2):
         raise InvalidParameter(f"Expected share in [0.01, 0.5], got {shown(share)}. {why}")
     if max_events_per_step is None:
-        max_events_per_step = _EVENTS_PER_STEP
+        max_events_per_step = EVENTS_PER_STEP
     why = "Totals are clamped to those of so many events. Give the most that one step can have."
     events = integer("max_events_per_step", max_events_per_step, low=1, high=1 << 22, why=why)
     number = cells_of(cells)[0]
@@ -198,9 +196,7 @@ def clip_plan(
             "clip."
         )
     count = 1 + octaves(max(bounds.high, 0)) + octaves(max(-bounds.low, 0))
-    magnitudes = request_of(
-        **{**asked, "views": [Running()], "importance": None}, cells=count, max_per_step=events
-    )
+    magnitudes = request_of(**{**asked, "views": [Running()]}, cells=count, max_per_step=events)
     requests = (
         replace(sums, rescaled=True, budget_weight=1 - part),
         replace(magnitudes, budget_weight=part),

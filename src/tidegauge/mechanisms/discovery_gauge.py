@@ -22,7 +22,7 @@ from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of, views_of
-from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.secret import noise_key
 from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
@@ -126,7 +126,7 @@ class DiscoveryGauge:
         )  # fmt: skip
         self._plan = design(request)
         self._ledger = self._plan.charged()
-        self._finder = Finder(self._plan, [(0, incarnation_key())], gauge="in memory")
+        self._finder = Finder(self._plan, [(0, noise_key())], gauge="in memory")
         self._reading = GrowingReading(self._plan, [decay for _, decay in self._plan.views])
         self._numbers: dict[str, int] = {}  # of every name that was seen: private
         self._names: list[str] = []  # by number: private

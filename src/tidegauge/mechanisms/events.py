@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tidegauge.errors import InvalidInput
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.totals import range_of, wrong_sign
 from tidegauge.strategies.strategy import Int64
 
 __all__ = ["Events", "checked_events"]
@@ -126,14 +127,8 @@ def checked_events(
             "Expected one total for an item and step, got two. One of them would be lost. "
             "Add them up first."
         )
-    neighbors, most = plan.neighbors, plan.max_per_step
-    low, high = -most if neighbors.low < 0 else 0, most if neighbors.high > 0 else 0
-    if (neighbors.low == 0 and (amounts < 0).any()) or (
-        neighbors.high == 0 and (amounts > 0).any()
-    ):
-        raise InvalidInput(
-            "Expected totals of the declared sign, got another. max_change says that no "
-            "contribution has it. Declare max_change=(low, high) for signed sums."
-        )
+    low, high = range_of(plan)
+    if (low == 0 and (amounts < 0).any()) or (high == 0 and (amounts > 0).any()):
+        raise wrong_sign(plan)
     clamped = int((events.amounts < low).sum() + (events.amounts > high).sum())
     return Events(events.steps, events.items, np.clip(events.amounts, low, high)), clamped

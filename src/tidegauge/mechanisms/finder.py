@@ -83,7 +83,7 @@ class Finder:
     Args:
         plan: A plan with a discovery.
         keys: For each incarnation the step, from 0, at which it began, and its key; see
-            :func:`~tidegauge.mechanisms.secret.incarnation_key`. The first begins at 0. A key has
+            :func:`~tidegauge.mechanisms.secret.noise_key`. The first begins at 0. A key has
             to be stored before it is used here: the noise of its steps is drawn from it for ever.
         gauge: Name of the gauge: two gauges under the same keys share no noise.
         state: The private state at ``step``; None: before the first step. It is taken over, not

@@ -34,12 +34,18 @@ class Turn:
         self._what, self._remedy = what, remedy or f"make another {what}, at its own cost"
         self._owner = os.getpid()
         self._busy = Lock()
+        self._ended = False
 
     def __enter__(self) -> None:
         if os.getpid() != self._owner:
             raise LiveState(
                 f"Expected the process that made this {self._what}, got a fork of it. Both would "
                 "draw the same noise for different data. Make it in the process that uses it."
+            )
+        if self._ended:
+            raise LiveState(
+                f"Expected a live {self._what}, got one that was closed. What it needs to go on is "
+                "erased. Close it after the last block."
             )
         if not self._busy.acquire(blocking=False):
             raise LiveState(
@@ -53,8 +59,8 @@ class Turn:
             self._busy.release()
 
     def end(self) -> None:
-        """Keep it for ever: nothing follows."""
-        self._busy.acquire(blocking=False)
+        """Refuse all that follows."""
+        self._ended = True
 
 
 def no_copies(what: str = "gauge") -> Callable[..., NoReturn]:

@@ -218,7 +218,7 @@ class Plan:
         ledger.charge({gauge.name: gauge.mechanism.cost for gauge in self.gauges})
         return ledger
 
-    def noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
+    def spent_on_noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
         """Return what all gauges spend on noise; names of discovered cells come on top.
 
         Args:

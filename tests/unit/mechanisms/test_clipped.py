@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegauge as tg
-from tidegauge.mechanisms import clip_meter, clip_reading
+from tidegauge.mechanisms import clip_meter
 from tidegauge.mechanisms.clip_meter import ClipMeter, in_units
 from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
@@ -540,7 +540,6 @@ def test_what_is_not_proved_is_refused(changes, error):
 def test_ids_with_several_events_pay_for_all_of_them():
     one, three = (plan_of(unit=unit).main for unit in ("event", tg.Contributions(3)))
     assert float(three.law.scale / one.law.scale) == pytest.approx(3, rel=1e-3)
-    assert clip_reading.first_choice(plan_of()) == 2
 
 
 def test_beyond_the_end_nothing_is_measured():

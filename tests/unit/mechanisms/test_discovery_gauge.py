@@ -29,7 +29,7 @@ NAMES = ["milk", "Milk", "", "ü", "u\u0308", "a\nb", "a,b", "1", "1.0", " 1", "
 
 @pytest.fixture(autouse=True)
 def fixed_key(monkeypatch):
-    monkeypatch.setattr(module, "incarnation_key", lambda: KEY)
+    monkeypatch.setattr(module, "noise_key", lambda: KEY)
 
 
 def gauge(**changes):

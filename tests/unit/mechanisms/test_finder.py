@@ -19,7 +19,7 @@ from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.secret import noise_key
 from tidegauge.noise.randomness import stored_words
 from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.identity import Identity
@@ -330,8 +330,8 @@ def test_keys_that_leave_a_step_without_noise_are_refused(keys):
 
 
 def test_keys_are_fresh_and_belong_to_noise():
-    assert len({incarnation_key() for _ in range(20)}) == 20
-    assert 32 == len(incarnation_key())
+    assert len({noise_key() for _ in range(20)}) == 20
+    assert 32 == len(noise_key())
 
 
 def test_a_plan_of_known_cells_needs_a_meter():

@@ -254,7 +254,16 @@ class ClippedGauge:
         clip = reading.clips(steps)
         if self._plan.of == "mean":
             means = reading.means(name, steps, decoded)
-            return shaped_release(main, name, first, means, self._names, self._scalar, block, clip)
+            return shaped_release(
+                main,
+                name,
+                first,
+                means,
+                names=self._names,
+                scalar=self._scalar,
+                block=block,
+                clip=clip,
+            )
         waits = (clip[0] == 0) & (clip[1] == 0)
         decoded = np.where(waits[:, None], np.nan, decoded)
         std, half = reading.noise_std(name, steps), reading.half_width(name, steps)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidParameter, StreamEnded
 from tidegauge.mechanisms.columns import joined, put, taken
-from tidegauge.mechanisms.events import Events, checked_events
 from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.meter import warm_up
+from tidegauge.mechanisms.occurrences import Occurrences, checked_occurrences
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.threshold import window_of
 from tidegauge.noise.randomness import Words, stored_words
@@ -125,7 +125,7 @@ class Finder:
         self._keys = [(first, stored_words(key, *context, bits)) for first, key in keys]
         self._encoder, self._decoder = self._states(0)
         self._last = self._visible_from = np.zeros(0, np.int64)
-        self._history = Events(*[np.zeros(0, np.int64)] * 3)
+        self._history = Occurrences(*[np.zeros(0, np.int64)] * 3)
         if state is not None:
             self._restore(state)
         self._turn = Turn("finder", "start again from what was stored")
@@ -168,7 +168,9 @@ class Finder:
             LiveState: See the class.
         """
         with self._turn:
-            events, clamped = checked_events(self._plan, self.items, steps, when, items, amounts)
+            events, clamped = checked_occurrences(
+                self._plan, self.items, steps, when, items, amounts
+            )
             last, end = self._plan.last_step, self._step + steps
             if last is not None and end > last:
                 raise StreamEnded(
@@ -196,7 +198,7 @@ class Finder:
         for _, words in self._keys:
             words.close()
 
-    def _tile(self, part: slice, steps: int, block: Events) -> Int64:
+    def _tile(self, part: slice, steps: int, block: Occurrences) -> Int64:
         """Measure some items over the block; return the rows of those that are visible."""
         numbers = np.arange(part.start, part.stop)
         encoder, decoder = taken(self._encoder, part), taken(self._decoder, part)
@@ -263,7 +265,7 @@ class Finder:
         wanted = np.zeros(self.items, bool)
         wanted[new] = True
         mine = self._history.only(wanted)
-        history = Events.sorted(mine.steps, mine.items, mine.amounts)
+        history = Occurrences.sorted(mine.steps, mine.items, mine.amounts)
         for key in np.unique(new // _MOST):
             places = np.flatnonzero(new // _MOST == key)
             numbers, events = new[places], history.of(new[places])
@@ -284,7 +286,7 @@ class Finder:
                 mine[key] = state[f"{name}.{key}"]
         self._last, self._visible_from = state["last"], state["visible_from"]
         names = "history.steps", "history.items", "history.amounts"
-        self._history = Events(*(state[name] for name in names))
+        self._history = Occurrences(*(state[name] for name in names))
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("finder")
 

@@ -200,6 +200,7 @@ def shaped_release(
     view: str,
     first: int,
     arrays: tuple[Float64, ...],
+    *,
     names: tuple[str, ...] | None,
     scalar: bool,
     block: bool,

@@ -226,7 +226,9 @@ class MeanGauge:
     def _release(self, name: str, first: int, decoded: Float64, block: bool) -> MeanRelease:
         steps = first + np.arange(len(decoded))
         means = self._means.means(name, steps, decoded)
-        return shaped_release(self._plan, name, first, means, self._names, self._scalar, block)
+        return shaped_release(
+            self._plan, name, first, means, names=self._names, scalar=self._scalar, block=block
+        )
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.views[:8])

@@ -7,14 +7,14 @@ import pytest
 from tidegauge.engine.measuring import Measured
 from tidegauge.engine.sparse import SparseTotals
 from tidegauge.engine.totals import Totals
-from tidegauge.mechanisms.events import Events
+from tidegauge.mechanisms.occurrences import Occurrences
 
 SECRET = 777777
 NUMBERS = np.array([SECRET])
 ITEMS = pl.DataFrame({"name": [str(SECRET)], "number": [SECRET]})
 SPARSE = SparseTotals(ITEMS, NUMBERS, NUMBERS, NUMBERS, SECRET)
 PRIVATE = [
-    Events(NUMBERS, NUMBERS, NUMBERS),
+    Occurrences(NUMBERS, NUMBERS, NUMBERS),
     SPARSE,
     Measured({}, {"visits": {"seen": {"a": NUMBERS}}}, {"visits": ITEMS}),
     Totals({"visits": NUMBERS}, 0, 1, SECRET, {"outside": SECRET}, {"found": SPARSE}),

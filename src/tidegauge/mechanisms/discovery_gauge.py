@@ -1,7 +1,7 @@
 """A gauge whose items nobody knows before they occur, in memory.
 
 Theory of operation. Names get numbers in order of first sight, which nobody sees; a finder measures
-the numbers and tells which may be shown, a growing reading decodes what was measured of those. All
+the numbers and tells which are visible, a growing reading decodes what was measured of those. All
 that a reader sees is ordered by the bytes of the names.
 """
 
@@ -40,10 +40,10 @@ _WHY_REPEATS = "It is how often one event counts for one item at most. Cut off w
 class DiscoveryGauge:
     r"""A private count of many items whose names are found in the stream itself.
 
-    An item is shown from the first step at which an event of it lies in the discovery view and its
-    noisy count there is above a threshold; then for ever and in every view. Of items that are not
-    shown nothing is: no number, no order, no count of them. One part of delta pays for the names
-    (that an item of one protected unit is shown), the rest for the noise.
+    An item is visible from the first step at which an event of it lies in the discovery view and
+    its noisy count there is above a threshold; then for ever and in every view. Of hidden items
+    nothing is told: no number, no order, no count of them. One part of delta pays for the names
+    (that an item of one protected unit is visible), the rest for the noise.
 
     Args:
         views: Names and decays, or a list of decays that name themselves.
@@ -260,7 +260,7 @@ class DiscoveryGauge:
         self.close()
 
     def _released(self, history: Sequence[Mapping[str, int]], *, block: bool) -> dict[str, Release]:
-        """Measure checked counts and release what may be shown, names in order of their bytes."""
+        """Measure checked counts and release what is visible, names in order of their bytes."""
         fresh, triples = _triples(history, self._numbers)
         first, steps = self._reading.step, len(history)
         found = self._finder.measure(steps, *triples)

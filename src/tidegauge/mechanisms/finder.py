@@ -52,10 +52,10 @@ class Found:
     The numbers are not public: a reader sees names, in the order of their bytes.
 
     Attributes:
-        numbers: The visible items, increasing; shape (shown,).
-        visible_from: The step, from 0, at which each became visible; shape (shown,).
-        measured: The measurement of this block, lattice units; shape (steps, shown).
-        new: Which of them became visible in this block; shape (shown,).
+        numbers: The visible items, increasing; shape (visible,).
+        visible_from: The step, from 0, at which each became visible; shape (visible,).
+        measured: The measurement of this block, lattice units; shape (steps, visible).
+        new: Which of them became visible in this block; shape (visible,).
         past: The measurement of the new ones at all steps before the block; shape (before, new).
         clamped: How many amounts were clamped: for the operator, never for readers.
     """
@@ -73,7 +73,7 @@ class Found:
 
 @final
 class Finder:
-    """Measures a stream of items that nobody knows, and tells those that may be shown.
+    """Measures a stream of items that nobody knows, and tells those that become visible.
 
     Guarantee:
         Everything in ``Found`` but the numbers and what was clamped is (epsilon, delta)-private,

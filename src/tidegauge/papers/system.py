@@ -174,7 +174,8 @@ class System(ABC):
         """Measure one step and release the decayed sum.
 
         Args:
-            reading: A real in [0, 1]; of several cells, shape (cells,).
+            reading: A real in [0, upper], where upper is 1 unless told; of several cells, shape
+                (cells,).
 
         Returns:
             float64 of shape (), or (cells,).
@@ -191,7 +192,8 @@ class System(ABC):
         """Measure a block of steps and release the decayed sum at each.
 
         Args:
-            readings: Reals in [0, 1], shape (steps,); of several cells, (steps, cells).
+            readings: Reals in [0, upper] as for :meth:`update`, shape (steps,); of several cells,
+                (steps, cells).
 
         Returns:
             float64 of the same shape. Errors are those of :meth:`update`.

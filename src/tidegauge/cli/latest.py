@@ -59,13 +59,11 @@ def _table(
     if folder.plan.gauge(gauge).totals:
         totals = [view.total() for view in views]
         rows.append([*totals[0].cells[0], *(_latest(total)[0] for total in totals)])
-    steps = len(views[0].grains)
-    until, level = moment(folder.plan.clock, steps), _level(views)
-    title = f"{gauge} up to {until}, with {level} intervals (noise only)"
     if not rows:
+        until = moment(folder.plan.clock, len(views[0].grains))
         terminal.data(f"{gauge} up to {until}: nothing is named yet.\n")
         return
-    terminal.table(title, columns, rows)
+    terminal.table(_title(folder, gauge, views[0]), columns, rows)
     if len(cells) > _MOST_ROWS:
         which = "cells" if views[0].view.shown is None else "named cells, with less"
         terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more {which}, in the public folder.")
@@ -81,7 +79,7 @@ def _ranks(
         [str(rank + 1), *(texts[rank] if rank < len(texts) else "" for texts in latest)]
         for rank in range(min(_MOST_ROWS, max(map(len, latest))))
     ]
-    until, level = moment(folder.plan.clock, len(views[0].grains)), _level(views)
+    until = moment(folder.plan.clock, len(views[0].grains))
     planned = views[0].view.gauge
     discover, select = planned.discover, planned.select
     if not rows:
@@ -92,7 +90,7 @@ def _ranks(
         which, rest = "all shown cells", "all shown ones"
     elif discover is not None:
         which, rest = f"up to {discover.expected_items:,} items", "all named ones"
-    title = f"{gauge} up to {until}, with {level} intervals of {which} at once (noise only)"
+    title = _title(folder, gauge, views[0], of=f" of {which} at once")
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
     terminal.data(
@@ -106,17 +104,19 @@ def _ranks(
         terminal.data(f"{left:,} of {select.switches:,} switches are left.\n")
 
 
-def _level(views: list[PublishedView]) -> str:
-    """The level of the intervals of one gauge."""
-    return f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
-
-
 def _by_size(views: list[PublishedView]) -> list[int]:
     """Discovered cells, those with the largest last values of the first view first."""
     if not len(views[0].steps):
         return list(range(len(views[0].cells)))
     values = _values(views[0])
     return sorted(range(len(values)), key=lambda cell: -values[cell])
+
+
+def _title(folder: PublicFolder, gauge: str, view: PublishedView, of: str = "") -> str:
+    """What a table shows, up to when, and what its intervals cover."""
+    level = f"{100 * view.view.gauge.mechanism.level:.10g} %"
+    until = moment(folder.plan.clock, len(view.grains))
+    return f"{gauge} up to {until}, with {level} intervals{of} (noise only)"
 
 
 def _ranked(view: PublishedView) -> list[str]:

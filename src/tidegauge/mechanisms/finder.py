@@ -12,25 +12,23 @@ began, seen or not, take all their noise, also that of earlier steps, from the k
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled import lazy_module
-from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import InvalidParameter, StreamEnded
 from tidegauge.mechanisms.columns import joined, put, taken
-from tidegauge.mechanisms.events import Events, checked_events
 from tidegauge.mechanisms.item_keys import ItemKeys
 from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.meter import warm_up
+from tidegauge.mechanisms.occurrences import Occurrences, checked_occurrences
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.threshold import not_below, window_of
-from tidegauge.mechanisms.turn import refuse_copy
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.strategies.strategy import MOST_STEPS, Int64, State
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ _LANES = 16_384  # coordinates measured together: their buffers fit the second-l
 _FEWEST = 256  # items of a tile: loops over items are then long enough
 _MOST = 2_048  # numbers that share keys: a tile of past steps spans no more
 _HIDDEN = -1
-_NOTHING = Events(*[np.zeros(0, np.int64)] * 3)
+_NOTHING = Occurrences(*[np.zeros(0, np.int64)] * 3)
 
 
 @final
@@ -86,7 +84,7 @@ class Finder:
     Args:
         plan: A plan with a discovery.
         keys: For each incarnation the step, from 0, at which it began, and its key; see
-            :func:`~tidegauge.mechanisms.secret.incarnation_key`. The first begins at 0. A key has
+            :func:`~tidegauge.mechanisms.secret.noise_key`. The first begins at 0. A key has
             to be stored before it is used here: the noise of its steps is drawn from it for ever.
         gauge: Name of the gauge: two gauges under the same keys share no noise.
         state: The private state at ``step``; None: before the first step. It is taken over, not
@@ -129,8 +127,7 @@ class Finder:
         self._history = _NOTHING
         if state is not None:
             self._restore(state)
-        self._owner = os.getpid()
-        self._busy = Lock()  # never given back by an interrupted block
+        self._turn = Turn("finder", "start again from what was stored")
 
     @property
     def step(self) -> int:
@@ -171,29 +168,30 @@ class Finder:
             StreamEnded: The block reaches beyond the last step; nothing was measured.
             LiveState: See the class.
         """
-        events, clamped = checked_events(self._plan, self.items, steps, when, items, amounts)
-        self._enter()
-        last, end = self._plan.last_step, self._step + steps
-        if last is not None and end > last:
-            self._busy.release()
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                "steps only. Plan a gauge with a later end."
+        with self._turn:
+            events, clamped = checked_occurrences(
+                self._plan, self.items, steps, when, items, amounts
             )
-        self._take_in(int(events.items[-1]) + 1 if len(events.items) else 0)
-        hidden = self._visible_from == _HIDDEN
-        wide = max(_FEWEST, _LANES // max(1, steps))
-        starts = range(0, self.items, wide)
-        shown = [self._tile(slice(at, min(at + wide, self.items)), steps, events) for at in starts]
-        numbers = np.flatnonzero(self._visible_from != _HIDDEN)
-        new = hidden[numbers]
-        past = self._past(numbers[new])
-        still = self._visible_from == _HIDDEN
-        history = self._history.only(still) if new.any() else self._history
-        self._history = history.followed_by(events.only(still), self._step)
-        self._step = end
-        self._busy.release()
-        measured = np.concatenate([np.empty((steps, 0), np.int64), *shown], axis=1)
+            last, end = self._plan.last_step, self._step + steps
+            if last is not None and end > last:
+                raise StreamEnded(
+                    f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
+                    "steps only. Plan a gauge with a later end."
+                )
+            self._take_in(int(events.items[-1]) + 1 if len(events.items) else 0)
+            hidden = self._visible_from == _HIDDEN
+            wide = max(_FEWEST, _LANES // max(1, steps))
+            starts = range(0, self.items, wide)
+            parts = [slice(at, min(at + wide, self.items)) for at in starts]
+            rows = [self._tile(part, steps, events) for part in parts]
+            numbers = np.flatnonzero(self._visible_from != _HIDDEN)
+            new = hidden[numbers]
+            past = self._past(numbers[new])
+            still = self._visible_from == _HIDDEN
+            history = self._history.only(still) if new.any() else self._history
+            self._history = history.followed_by(events.only(still), self._step)
+            self._step = end
+        measured = np.concatenate([np.empty((steps, 0), np.int64), *rows], axis=1)
         return Found(numbers, self._visible_from[numbers], measured, new, past, clamped)
 
     def begin_again(self) -> None:
@@ -202,21 +200,20 @@ class Finder:
         Another release may show what was drawn for them, or for another item that had the number.
         Whoever saw a row twice would know which were seen before. A new key begins at this step.
         """
-        self._enter()
-        self._again = self._step
-        hidden = np.flatnonzero(self._visible_from == _HIDDEN)
-        self._since[hidden] = self._step
-        for numbers, events in self._with_history(hidden):
-            encoder, decoder = self._caught_up(numbers, events, self._step)
-            put(self._encoder, numbers, encoder)
-            put(self._decoder, numbers, decoder)
-        self._busy.release()
+        with self._turn:
+            self._again = self._step
+            hidden = np.flatnonzero(self._visible_from == _HIDDEN)
+            self._since[hidden] = self._step
+            for numbers, events in self._with_history(hidden):
+                encoder, decoder = self._caught_up(numbers, events, self._step)
+                put(self._encoder, numbers, encoder)
+                put(self._decoder, numbers, decoder)
 
     def close(self) -> None:
         """Erase the keys here; the finder measures nothing more."""
         self._keys.close()
 
-    def _tile(self, part: slice, steps: int, block: Events) -> Int64:
+    def _tile(self, part: slice, steps: int, block: Occurrences) -> Int64:
         """Measure some items over the block; return the rows of those that are visible."""
         numbers = np.arange(part.start, part.stop)
         encoder, decoder = taken(self._encoder, part), taken(self._decoder, part)
@@ -264,7 +261,7 @@ class Finder:
         self._visible_from = np.concatenate([self._visible_from, never])
         self._since = np.concatenate([self._since, np.full(seen - known, self._again)])
 
-    def _caught_up(self, numbers: Int64, events: Events, since: int) -> tuple[State, State]:
+    def _caught_up(self, numbers: Int64, events: Occurrences, since: int) -> tuple[State, State]:
         """The states of encoder and discovery view after all steps so far."""
         encoder, decoder = self._states(len(numbers))
         for low, rows in self._so_far(encoder, numbers, events, since):
@@ -285,19 +282,19 @@ class Finder:
         return past
 
     def _so_far(
-        self, encoder: State, numbers: Int64, events: Events, since: int
+        self, encoder: State, numbers: Int64, events: Occurrences, since: int
     ) -> Iterator[tuple[int, Int64]]:
         """Measure items at all steps before the block, some steps at a time."""
         for low, high in _chunks(self._step, len(numbers)):
             exact, _ = events.dense(low, high, len(numbers))
             yield low, self._measured(encoder, exact, low, numbers, since)
 
-    def _with_history(self, numbers: Int64) -> Iterator[tuple[Int64, Events]]:
+    def _with_history(self, numbers: Int64) -> Iterator[tuple[Int64, Occurrences]]:
         """Some items, those together that share keys, with what occurred of them so far."""
         wanted = np.zeros(self.items, bool)
         wanted[numbers] = True
         mine = self._history.only(wanted)
-        history = Events.sorted(mine.steps, mine.items, mine.amounts)
+        history = Occurrences.sorted(mine.steps, mine.items, mine.amounts)
         shared = np.stack([self._since[numbers], numbers // _MOST])
         for since, part in np.unique(shared, axis=1).T:
             together = numbers[(shared[0] == since) & (shared[1] == part)]
@@ -315,22 +312,9 @@ class Finder:
         self._last, self._visible_from = state["last"], state["visible_from"]
         self._since = state.get("since", np.zeros_like(self._last))  # older stores have none
         self._again = int(state.get("again", np.zeros(1))[0])
-        self._history = Events(*(state[f"history.{part}"] for part in vars(_NOTHING)))
+        self._history = Occurrences(*(state[f"history.{part}"] for part in vars(_NOTHING)))
 
-    def _enter(self) -> None:
-        if os.getpid() != self._owner:
-            raise LiveState(
-                "Expected the process that made this finder, got a fork of it. Both would draw the "
-                "same noise for different data. Make it in the process that uses it."
-            )
-        if not self._busy.acquire(blocking=False):
-            raise LiveState(
-                "Expected a finder between two blocks, got one inside a block: it was interrupted, "
-                "or another thread is using it. Its noise may be ahead of its releases. Use one "
-                "thread; after an interruption start again from what was stored."
-            )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("finder")
 
     def __repr__(self) -> str:
         return f"Finder(step={self._step})"

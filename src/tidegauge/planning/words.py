@@ -70,7 +70,7 @@ def described(plan: Plan) -> dict[str, Any]:
         "sha256": plan.sha256,
         "fingerprint": plan.fingerprint,
         "guarantee": repr(plan.guarantee),
-        "spent": repr(plan.noise()),
+        "spent": repr(plan.spent_on_noise()),
         "epsilon": float(epsilon_of(plan)),
         "delta": float(delta_of(plan)),
         "k_events": [
@@ -255,7 +255,7 @@ def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
 
 
 def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
-    spent = plan.noise(releases)
+    spent = plan.spent_on_noise(releases)
     return k_event_table(spent, noise_delta_of(plan), ks, releases * plan.names)
 
 

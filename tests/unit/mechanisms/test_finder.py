@@ -20,7 +20,7 @@ from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.secret import noise_key
 from tidegauge.noise.randomness import stored_words
 from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.identity import Identity
@@ -359,8 +359,8 @@ def test_keys_that_leave_a_step_without_noise_are_refused(keys):
 
 
 def test_keys_are_fresh_and_belong_to_noise():
-    assert len({incarnation_key() for _ in range(20)}) == 20
-    assert 32 == len(incarnation_key())
+    assert len({noise_key() for _ in range(20)}) == 20
+    assert 32 == len(noise_key())
 
 
 def test_a_plan_of_known_cells_needs_a_meter():
@@ -375,17 +375,17 @@ def test_a_finder_stays_where_it_is():
         with pytest.raises(LiveState):
             attempt(finder)
     none = [np.zeros(0, np.int64)] * 3
-    finder._busy.acquire()
+    finder._turn._busy.acquire()
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
     with pytest.raises(LiveState, match="inside a block"):
         finder.measure(1, *none)
-    finder._busy.release()
-    finder._owner = os.getpid() + 1
+    finder._turn._busy.release()
+    finder._turn._owner = os.getpid() + 1
     with pytest.raises(LiveState, match="a fork of it"):
         finder.measure(1, *none)
-    finder._owner = os.getpid()
+    finder._turn._owner = os.getpid()
     finder.close()
     with pytest.raises(LiveState, match="closed"):
         finder.measure(1, np.array([0]), np.array([0]), np.array([1]))

@@ -6,8 +6,9 @@ Needs the extra ``plots``; matplotlib is loaded by the first figure, without its
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -108,7 +109,7 @@ def releases_figure(
     """
     target = Path(path)
     _check(times, panels, target, columns, level)
-    with _style():
+    with _style(), _any_letters():
         every = [times] * len(panels)
         figure = _figure(every, panels, columns, share_y, title, value_label, time_label)
         dots = any(not panel.joined for panel in panels)
@@ -171,6 +172,14 @@ def _style() -> AbstractContextManager[None]:
             'Run: pip install "tidegauge[plots]"'
         ) from missing
     return rc_context({"font.size": 9.0, "font.family": "DejaVu Sans", "svg.hashsalt": "tidegauge"})
+
+
+@contextmanager
+def _any_letters() -> Iterator[None]:
+    """Letters that the font lacks are drawn as boxes, and nobody is told of each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        yield
 
 
 def _key(level: float, band: str, *, dots: bool, apart: bool) -> str:
@@ -273,8 +282,10 @@ def _draw(axes: Axes, times: Sequence[Any], panel: Panel, lowest: bool, labelled
         axes.vlines(times, lower, upper, color=colour, alpha=0.32, linewidth=0.9, zorder=2)
         axes.plot(times, value, color=colour, linestyle="none", marker=".", markersize=2, zorder=3)
     width = 0.95 * axes.get_position().width * _WIDTH  # letters on whole pixels are wider
-    label, size = _fitted(panel.label, width)
-    axes.set_title(label, loc="left", fontsize=size, fontweight="bold", color=colour, pad=3)
+    label, size = _fitted(_printable(panel.label), width)
+    axes.set_title(
+        label, loc="left", fontsize=size, fontweight="bold", color=colour, pad=3, parse_math=False
+    )
     axes.grid(axis="y", color=_GRID, linewidth=0.6, zorder=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(_FAINT)
@@ -304,6 +315,11 @@ def _advance(letter: str) -> float:
     bold = FontProperties(family="DejaVu Sans", weight="bold", size=100)
     width, _, _ = text_to_path.get_text_width_height_descent(letter, bold, ismath=False)
     return float(width) / 100
+
+
+def _printable(label: str) -> str:
+    """A label in one line; names of discovered cells may hold anything."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in label)
 
 
 def _fitted(label: str, width: float) -> tuple[str, float]:

@@ -16,7 +16,8 @@ SECTIONS = {
     "ConfigForm": "The file", "CsvForm": "csv", "PrivacyForm": "privacy", "IdForm": "privacy.unit",
     "GaugeForm": "gauges", "CountForm": "gauges: count", "SumForm": "gauges: sum",
     "DistinctForm": "gauges: count_distinct", "TopForm": "gauges: top_k",
-    "FileForm": "gauges: by", "ViewForm": "gauges: views", "AboutForm": "about",
+    "FileForm": "gauges: by", "DiscoverForm": "gauges: discover",
+    "ViewForm": "gauges: views", "AboutForm": "about",
     "SinkForm": "sinks", "SinkFileForm": "sinks: file",
 }  # fmt: skip
 

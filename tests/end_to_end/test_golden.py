@@ -115,6 +115,52 @@ def test_the_budget_for_an_error(published, form):
     compare(f"for_error.{form}", without_fit(ended.stdout))
 
 
+# --- a gauge that discovers its cells
+
+
+@pytest.fixture
+def discovered(tmp_path, monkeypatch):
+    """A run without noise, in two blocks, in the second of which a cell is named."""
+
+    def exactly(strategy, state, law, words, exact, first, *numbers):
+        return strategy.encode(state["encoder"], exact, first)
+
+    monkeypatch.setattr("tidegauge.mechanisms.finder.measure", exactly)
+    monkeypatch.chdir(tmp_path)
+    how = "{shop: discover}, discover: {view: running, expected_items: 100}"
+    config = CONFIG.replace("{shop: [north, south]}", how).replace("1.0e-9", "1.0e-3")
+    early = [f"2025-01-06T0{i % 3}:00:00Z,{shop}" for i in range(300) for shop in ("a,b", "z")]
+    late = [f"2025-01-06T0{3 + i % 3}:30:00Z,Zo\u00eb" for i in range(120)]
+    quoted = [row if row[-1] != "b" else row.replace("a,b", '"a,b"') for row in early]
+    write_visits(tmp_path, [*quoted, *late, "2025-01-06T00:00:00Z,rare"], config)
+    for hour in (3, 6):
+        run("run", "visits.yaml", "--until", f"2025-01-06T0{hour}:00:00Z", "-q")
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "table"])
+def test_exported_text_of_discovered_cells(discovered, form):
+    ended = run("export", "public", "--view", "window_1d", "--format", form)
+    compare(f"discovered.{'txt' if form == 'table' else form}", ended.stdout)
+
+
+def test_files_of_discovered_cells_and_their_types(discovered):
+    told = []
+    for kind in ("measurements/visits", "releases/visits/running"):
+        for path in sorted((discovered / "public" / kind).glob("*")):
+            table = pl.read_parquet(path)
+            told += [f"{kind}/{path.name}: {len(table)} rows"]
+            told += [f"  {name}: {kind}" for name, kind in table.schema.items()]
+            told += [f"  named: {', '.join(dict.fromkeys(table['shop']))}"]
+    compare("discovered_files.txt", "\n".join(told) + "\n")
+
+
+@pytest.mark.parametrize("form", ["txt", "json"])
+def test_the_plan_of_discovered_cells(discovered, form):
+    ended = run("plan", "visits.yaml", *["--json"] * (form == "json"))
+    compare(f"discovered_plan.{form}", without_fit(ended.stdout))
+
+
 def without_fit(text):
     """What does not hang on the last digits of a fit, which may differ from machine to machine."""
     lines = [line for line in text.splitlines() if "sha256" not in line]

@@ -1,9 +1,9 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|restore|mutant|accept STRIDE
+    python killing.py ROOT resume|pure|distinct|found|restore|mutant|accept STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
-``distinct``: with the values that were seen);
+``distinct``: with the values that were seen; ``found``: with cells that are discovered);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
 its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
 point is tried.
@@ -34,12 +34,16 @@ from tidegauge.engine import run as running
 from tidegauge.engine import schema
 from tidegauge.engine.documents import documents, spend_of
 from tidegauge.errors import StoreBehind
+from tidegauge.mechanisms.finder import Finder
+from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.reading import Reading
 
 PLAN = stand.plan_of(end=30, pure="pure" in sys.argv)
 if "distinct" in sys.argv:
     PLAN = stand.distinct_plan_of(end=30)
+if "found" in sys.argv:
+    PLAN = stand.found_plan_of(end=30)
 VIEW = "window" if "distinct" in sys.argv else "running"
 
 
@@ -103,6 +107,13 @@ def killed_run(place, point, **options):
     return os.WIFSIGNALED(in_a_child(work))
 
 
+def same(released, whole):
+    """Whether a view has what was released; of discovered cells it has their past as well."""
+    if "found" in sys.argv:
+        whole = whole.join(released, on=["step", "kind"], how="semi", maintain_order="left")
+    return len(released) > 0 and released.equals(whole)
+
+
 def resumed(place, before, result):
     """Resume, and say what came of what was published before."""
 
@@ -122,7 +133,7 @@ def resumed(place, before, result):
                     "steps": len(view.value),
                     "last": outcome.last,
                     "releases": outcome.releases,
-                    "same": released.equals(view.table()),
+                    "same": same(released, view.table()),
                     "files": len(numbers),
                 }
             ),
@@ -189,6 +200,13 @@ def warm_up():
     documents(PLAN, [spend_of(PLAN, "s", 0, "2013-01-31")])
     for gauge in PLAN.gauges:
         plan = gauge.mechanism
+        if plan.discovery is not None:
+            none = stand.np.zeros(0, int)
+            Finder(plan, [(0, bytes(32))], gauge="warm").measure(2, none, none, none)
+            GrowingReading(plan, [decay for _, decay in plan.views]).grow(
+                stand.np.zeros((0, 1), int)
+            )
+            continue
         rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
         Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)
 
@@ -211,6 +229,7 @@ def first_block(place):
 
 def main(root, mode, stride):
     running._LANES = 10 * 4 * len(PLAN.gauges)  # three blocks
+    running._FOUND_LANES = 10 * 8
     warm_up()
     if mode == "mutant":
         running._Work._publish = late_mark

@@ -15,10 +15,11 @@ import polars as pl
 from tidegauge.engine.run import run
 from tidegauge.engine.source import Source
 from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.request import request_of
 from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
 from tidegauge.planning.settings import Settings
-from tidegauge.privacy.guarantee import GaussianDP, PureDP
+from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Running, Step, Window
 
@@ -83,6 +84,29 @@ def distinct_plan_of(*, end=48, window=5, pure=False):
             )
         )  # fmt: skip
     return replace(plan, gauges=tuple(gauges))
+
+
+def found_plan_of(*, end=48, view=None):
+    """A plan of counts by kinds that nobody knows, with so much delta that ten events name one."""
+    discover = Discover(view or Running(), Fraction(1, 2), 8)
+    views = (("step", Step()), ("running", Running()), ("daily", Window(24)))
+    mechanism = design(
+        request_of(
+            views=dict(views), unit="event", end=end, guarantee=ApproxDP(4, Fraction(1, 20)),
+            discover=discover,
+        )
+    )  # fmt: skip
+    plan = plan_of(end=end)
+    return replace(
+        plan,
+        guarantee=mechanism.guarantee,
+        gauges=(
+            replace(
+                plan.gauges[0], by=(("kind", ()),), other=None, views=views, mechanism=mechanism,
+                discover=discover,
+            ),
+        ),
+    )  # fmt: skip
 
 
 def rows(seed=0, count=400, hours=48):

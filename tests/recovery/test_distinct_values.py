@@ -78,7 +78,7 @@ def test_a_count_that_forgot_its_values_would_be_caught(memory_path, monkeypatch
     place, plan, frame = stand.Place(memory_path), stand.distinct_plan_of(), stand.rows()
     place.run(plan, frame, until=stand.datetime(2013, 1, 2))
     with monkeypatch.context() as patched:
-        patched.setattr(running, "_seen", lambda states: {})
+        patched.setattr(running, "seen_values", lambda states: {})
         with pytest.raises(StoreBehind):  # a store without its values is refused
             place.run(plan, frame)
     forgetful = lambda self: {"unit_key": self.store.unit_key}  # noqa: E731
@@ -106,7 +106,7 @@ def test_values_are_erased_with_the_last_step(memory_path):
         with Store(
             place.store, fingerprint=plan.fingerprint, canonical=plan.canonical(), gauges=names
         ) as store:
-            assert expected == len(running._seen(store.states()))
+            assert expected == len(running.seen_values(store.states()))
 
 
 def test_another_window_cannot_be_read_from_the_published_folder(memory_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import stand
 
+from tidegauge.engine import measuring
 from tidegauge.engine import run as running
 from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
@@ -169,7 +170,7 @@ def test_reused_words_would_be_caught(place, monkeypatch):
     def reused(plan, *, state, step):
         return seeded_meter(1, plan, state, step)
 
-    monkeypatch.setattr(running, "Meter", reused)
+    monkeypatch.setattr(measuring, "Meter", reused)
     shutil.rmtree(place.root)
     place.run(PLAN, ROWS, until=until(10))
     backup = place.root / "backup"

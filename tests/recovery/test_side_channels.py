@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import stand
 
-from tidegauge.engine import documents
+from tidegauge.engine import documents, measuring
 from tidegauge.engine import run as running
 from tidegauge.engine import store as storing
 from tidegauge.engine.source import Source
@@ -91,7 +91,7 @@ def seeded(plan, *, state, step):
 
 def test_equal_totals_and_equal_noise_give_equal_bytes_whatever_the_rows(memory_path, monkeypatch):
     """Rows that count for nothing leave no trace, in any byte."""
-    monkeypatch.setattr(running, "Meter", seeded)
+    monkeypatch.setattr(measuring, "Meter", seeded)
     published = []
     for name, frame in (("a", ROWS), ("b", pl.concat([ROWS, ROWS.with_columns(at=far(2099))]))):
         place = stand.Place(memory_path / name)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import stand
 
+from tidegauge.engine import measuring
 from tidegauge.engine import run as running
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
@@ -58,7 +59,7 @@ def test_the_bound_of_an_id_holds_over_crashes_in_the_middle_of_a_run(
 ):
     """One id with an event in each of 48 steps and a bound of 10: ten are ever counted."""
     monkeypatch.setattr(running, "_LANES", 4)  # a block is a step
-    monkeypatch.setattr(running, "Meter", Still)
+    monkeypatch.setattr(measuring, "Meter", Still)
     hours = np.arange(48)
     frame = pl.DataFrame(
         {"at": stand.START + hours * stand.HOUR, "kind": ["AA"] * 48, "id": ["one"] * 48}
@@ -82,7 +83,7 @@ def test_the_bound_of_an_id_holds_over_crashes_in_the_middle_of_a_run(
 
 
 def test_a_bound_that_forgot_its_state_would_be_caught(memory_path, monkeypatch):
-    monkeypatch.setattr(running, "Meter", Still)
+    monkeypatch.setattr(measuring, "Meter", Still)
     nothing = {"ids": np.zeros((0, 2), int), "counts": np.zeros(0, int), "period": np.zeros(0, int)}
     monkeypatch.setattr(Store, "bounding", lambda self: nothing)
     hours = np.arange(48)
@@ -159,7 +160,7 @@ def test_the_size_of_blocks_changes_no_byte_of_a_row(memory_path, monkeypatch):
     tables = []
     for lanes in (4, 28, 1 << 17):
         monkeypatch.setattr(running, "_LANES", lanes)
-        monkeypatch.setattr(running, "Meter", lambda plan, state, step: _known(plan, state, step))
+        monkeypatch.setattr(measuring, "Meter", lambda plan, state, step: _known(plan, state, step))
         place = stand.Place(memory_path / str(lanes))
         place.run(stand.plan_of(), stand.rows())
         tables.append(
@@ -179,7 +180,7 @@ def test_checkpoints_of_decoders_change_no_byte(memory_path, monkeypatch):
     monkeypatch.setattr(publisher, "_CHECKPOINT_BYTES", 1)
     monkeypatch.setattr(publisher, "_CHECKPOINT_SIZES", 0)
     monkeypatch.setattr(running, "_LANES", 4)
-    monkeypatch.setattr(running, "Meter", lambda plan, state, step: _known(plan, state, step))
+    monkeypatch.setattr(measuring, "Meter", lambda plan, state, step: _known(plan, state, step))
     place, plain = stand.Place(memory_path / "a"), stand.Place(memory_path / "b")
     plan = stand.plan_of()
     for hours in (12, 37, 48):

@@ -32,6 +32,9 @@ _OF_GAUGES: Final = {
     "no_number": "rows without a number in the column that is summed",
     "no_value": "rows without a value in the column whose different values are counted",
     "other": "rows whose value is not among the declared ones (other: drop)",
+    "no_item": "rows without a value in a column whose values are discovered",
+    "long_item": "rows with a value of more than 1,024 bytes in such a column",
+    "items": "different values seen, named or not",
 }
 
 

@@ -11,7 +11,7 @@ import click
 
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
-from tidegauge.cli.terminal import Column, Terminal, plain_table
+from tidegauge.cli.terminal import Column, Terminal, plain_table, shown_text
 from tidegauge.cli.views import (
     from_public,
     only_gauge,
@@ -203,7 +203,10 @@ def _write(
     elif to_terminal:
         held = io.BytesIO()  # polars' own errors do not tell a closed pipe from a full disk
         _into(table, form, held, about)
-        sys.stdout.buffer.write(held.getbuffer())
+        data = held.getvalue()
+        if form in ("csv", "jsonl") and sys.stdout.isatty():  # names may hold anything
+            data = shown_text(data.decode()).encode()
+        sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
         put_by(output, lambda part: _into(table, form, part, about))

@@ -224,6 +224,8 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     _tell_gauges(terminal, told["gauges"])
     _tell_views(terminal, told["gauges"])
     for gauge in told["gauges"]:
+        if "discovery" in gauge:
+            _tell_discovery(terminal, gauge["name"], gauge["discovery"])
         for view in gauge["views"]:
             terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
     terminal.data("")
@@ -244,7 +246,7 @@ def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     rows = [
         [
             gauge["name"],
-            f"{gauge['cells']:,}",
+            "discovered" if gauge["cells"] is None else f"{gauge['cells']:,}",
             f"{100 * gauge['budget_share']:.3g} %",
             gauge["noise"],
             gauge["measures"],
@@ -253,6 +255,17 @@ def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     ]
     terminal.table("What will be measured (no data was read)", columns, rows)
     terminal.data("")
+
+
+def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> None:
+    """When a name is shown, and how delta is spent."""
+    terminal.data(f"{gauge}: {found['named']}.")
+    streams = "" if found["adaptive"] else ", for streams fixed in advance"
+    names, noise = (f"{found[of]:g}".replace("e-0", "e-") for of in ("delta", "noise_delta"))
+    terminal.data(
+        f"{gauge}: of delta {names} is spent on names{streams}, and {noise} on the noise of all "
+        "gauges."
+    )
 
 
 def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:

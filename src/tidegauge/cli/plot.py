@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["plot"]
 
 _MOST_PANELS: Final = 64
+_MOST_FOUND: Final = 24  # of cells that are discovered: there may be thousands
 _MOST_READINGS: Final = 500  # more cannot be told apart
 _SPANS_US: Final = (60_000_000, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_000)
 
@@ -69,7 +70,8 @@ def plot(
     """Draw releases with their bands: a panel for each view and cell.
 
     The guarantee is written below. A picture holds at most 500 readings of a panel; how far they
-    are apart is written at its foot. Needs the extra "plots".
+    are apart is written at its foot. Of cells that are discovered those with the largest last
+    values are drawn, 24 panels at most. Needs the extra "plots".
     """
     import numpy as np
 
@@ -94,13 +96,21 @@ def plot(
     stride = _stride(opened, clock)
     steps = np.arange(stride, len(opened[0].grains) + 1, stride)
     what = {view.name: _what(folder, name, view) for view in opened}
+    drawn = _largest(terminal, opened)
     panels = [
         panel
         for colour, view in enumerate(opened)
         for part in ([view, view.total()] if view.view.gauge.totals else [view])
-        for panel in _panels(
-            part, steps, colour, what[view.name] if len(opened) > 1 else "", _joined(view, stride)
+        for number, panel in enumerate(
+            _panels(
+                part,
+                steps,
+                colour,
+                what[view.name] if len(opened) > 1 else "",
+                _joined(view, stride),
+            )
         )
+        if drawn is None or number in drawn
     ]
     if len(panels) > _MOST_PANELS:
         raise click.UsageError(
@@ -119,6 +129,25 @@ def plot(
         level=mechanism.level, band=mechanism.band, columns=columns,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")
+
+
+def _largest(terminal: Terminal, opened: Sequence[PublishedView]) -> set[int] | None:
+    """Return which discovered cells are drawn: those of the largest last values; None: all."""
+    first, most = opened[0], max(1, _MOST_FOUND // len(opened))
+    if first.view.shown is None:
+        return None
+    if not first.cells:
+        raise InvalidInput(
+            f"Expected a cell of {first.view.gauge.name!r} that is named, got none yet. There is "
+            "nothing to draw. Wait until one stands out, or ask for another gauge."
+        )
+    if len(first.cells) <= most:
+        return None
+    terminal.say(
+        f"Drawn are the {most} of {len(first.cells):,} named cells whose last {first.name} is "
+        "largest; export has all."
+    )
+    return set((-first.grains[-1]).argsort(kind="stable")[:most].tolist())
 
 
 def _stride(opened: Sequence[PublishedView], clock: Clock) -> int:

@@ -95,7 +95,14 @@ class Bounding:
             table[_GAUGES::2] = -1
         return table
 
-    def add(self, ids: pl.Series, steps: Int64, stamps: Int64, parts: Sequence[Part]) -> None:
+    def add(
+        self,
+        ids: pl.Series,
+        steps: Int64,
+        stamps: Int64,
+        parts: Sequence[Part],
+        ties: Sequence[Int64] | None = None,
+    ) -> None:
         """Add the rows of a batch.
 
         Args:
@@ -103,6 +110,7 @@ class Bounding:
             steps: Each row's step, from step 0.
             stamps: Each row's place in time, never later for an earlier step.
             parts: For each gauge, where each row adds (-1: nowhere) and how much (None: 1).
+            ties: For each gauge, what of ``where`` tells equally old rows apart; None: that itself.
         """
         events = np.full(len(steps), self._every_row)
         for keys, _ in parts:
@@ -113,12 +121,19 @@ class Bounding:
         if not len(rows):
             return
         adding = [(keys[rows], None if more is None else more[rows]) for keys, more in parts]
-        self._pend(high[rows], low[rows], steps[rows], stamps[rows], adding)
+        words = None if ties is None else [tie[rows] for tie in ties]
+        self._pend(high[rows], low[rows], steps[rows], stamps[rows], adding, words)
         if self._waiting >= max(_PENDING, self._kept.shape[1]):
             self._merge()
 
     def _pend(
-        self, high: Int64, low: Int64, steps: Int64, stamps: Int64, parts: Sequence[Part]
+        self,
+        high: Int64,
+        low: Int64,
+        steps: Int64,
+        stamps: Int64,
+        parts: Sequence[Part],
+        ties: Sequence[Int64] | None = None,
     ) -> None:
         """Let events wait to be merged with what is kept."""
         table = np.empty((_GAUGES + 2 * self._gauges, len(steps)), np.int64)
@@ -128,7 +143,10 @@ class Bounding:
         for at, (keys, amounts) in enumerate(parts):
             table[_GAUGES + 2 * at] = keys
             table[_GAUGES + 2 * at + 1] = 1 if amounts is None else amounts
-        table[_TIE] = _mixed(table[_GAUGES:])
+        telling = table[_GAUGES:].copy()
+        for at, words in enumerate(ties or ()):
+            telling[2 * at] = words
+        table[_TIE] = _mixed(telling)
         self._pending.append(table)
         self._waiting += len(steps)
 

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from tidegauge.engine.distinct import Values
 from tidegauge.engine.hashed import checked_key
+from tidegauge.engine.items import Items, places
 from tidegauge.errors import SourceUnavailable
+from tidegauge.planning.parts import UNKNOWN_CELLS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,19 +35,29 @@ class Contributor:
     Args:
         gauge: What is counted.
         key: The store's secret, under which counted values are hashed; None: there are none.
+        known: The items that were discovered before, in the order of their numbers, if any.
         sets: Whether an event is a set of rows: their amounts are clamped when they are added up.
 
     Attributes:
-        cells: How many cells the gauge has.
+        cells: How many cells the gauge has, or may come to have.
+        items: The cells that are discovered; None: all are known.
         counters: What was left out and why, for the operator alone.
     """
 
     def __init__(
-        self, gauge: PlannedGauge, key: bytes | None = None, *, sets: bool = False
+        self,
+        gauge: PlannedGauge,
+        key: bytes | None = None,
+        known: pl.DataFrame | None = None,
+        *,
+        sets: bool = False,
     ) -> None:
         self.name = gauge.name
         self._bounds = (-_WIDEST, _WIDEST) if sets else (gauge.low, gauge.high)
-        self.cells = len(gauge.cells)
+        self.cells, self.items = len(gauge.cells), None
+        if gauge.discover is not None:
+            self.cells = UNKNOWN_CELLS
+            self.items = Items(gauge.by, gauge.other, known)
         self.counters: Counter[str] = Counter()
         self._gauge = gauge
         self._values = None
@@ -60,9 +72,16 @@ class Contributor:
 
         self._by = [(column, pl.Enum(values)) for column, values in gauge.by]
 
-    @cached_property
+    @property
     def ranks(self) -> Int64:
-        """The rank of each cell by the bytes of its values, column by column; shape (cells,)."""
+        """The rank of each cell by the bytes of its values, column by column; shape (cells,).
+
+        Of discovered cells, those so far: more may come, and two never change places.
+        """
+        return self._ranks if self.items is None else self.items.ranks()
+
+    @cached_property
+    def _ranks(self) -> Int64:
         texts = [tuple(value.encode() for value in cell) for cell in self._gauge.cells]
         return np.argsort(sorted(range(self.cells), key=texts.__getitem__))
 
@@ -78,7 +97,10 @@ class Contributor:
             count of different values, hashes in place of grains.
         """
         keys = steps
-        if self._by:
+        if self.items is not None:
+            cells = self.items.numbers(frame)
+            keys = np.where(cells >= 0, steps * self.cells + cells, -1)
+        elif self._by:
             cells, known = self._cells(frame)
             keys = steps * self.cells + cells
             if known is not None:
@@ -101,12 +123,28 @@ class Contributor:
             keys = np.where(_holds(frame, self._where), keys, -1)
         return keys, amounts
 
+    def ties(self, keys: Int64) -> Int64:
+        """Return what tells equally old rows of one id apart, shape (rows,): their cells.
+
+        It depends on the row alone; numbers of items do not, so it is of their texts.
+        """
+        if self.items is None:
+            return keys
+        return self.items.ties(np.where(keys >= 0, keys % self.cells, -1))
+
+    def counts(self) -> dict[str, int]:
+        """Return what was left out and why, for the operator alone."""
+        if self.items is None:
+            return dict(self.counters)
+        own = {f"{self.name}: {reason}": n for reason, n in self.items.counters.items()}
+        return {**self.counters, **own}
+
     def _cells(self, frame: pl.DataFrame) -> tuple[Int64, Bool | None]:
         """Return each row's cell, and which rows have one (None: all)."""
         cells = np.zeros(frame.height, np.int64)
         known: Bool | None = None
         for column, values in self._by:
-            codes = _codes(frame[column], values)
+            codes = places(frame[column], values)
             rest = len(values.categories)
             if self._gauge.other is None:
                 here = codes < rest
@@ -116,16 +154,6 @@ class Contributor:
             else:
                 cells = cells * (rest + 1) + codes
         return cells, known
-
-
-def _codes(column: pl.Series, values: pl.Enum) -> Int64:
-    """Return the position of each row's text among declared values; their number for the rest."""
-    import polars as pl
-
-    if column.dtype != pl.String:
-        column = column.cast(pl.String, strict=False)
-    codes = column.cast(values, strict=False).to_physical()
-    return codes.fill_null(len(values.categories)).to_numpy().astype(np.int64)
 
 
 def _holds(frame: pl.DataFrame, predicate: pl.Expr) -> Bool:

@@ -96,6 +96,9 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     are relative to all that the plan's own neighboring relation can move, so an accountant has to
     be asked for ``accountant_relation``: for REPLACE_ONE it would double that distance again.
 
+    ``names`` is what discovered values may add to delta; noise has the rest of it, and there an
+    accountant is asked for epsilon. It is left out where there are none.
+
     ``store`` is the one that publishes. Names of stores and ids of releases are random: they tell
     nothing, but which store may go on here.
 
@@ -117,7 +120,9 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
         for number, spend in enumerate(spends, 1)
         for gauge, event in spend.gauges.items()
     ]
-    currency, delta = plan.ledger.currency, delta_of(plan)
+    releases = max(1, len(spends))
+    currency, delta = plan.ledger.currency, delta_of(plan, releases)
+    names = {"names": rounded_up(releases * plan.names, 9)} if plan.names else {}
     return {
         "tidegauge_ledger": 1,
         "plan": plan.sha256,
@@ -132,6 +137,7 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
         "events": dp_event("ComposedDpEvent", events=[charge["event"] for charge in charges]),
         "epsilon": rounded_up(epsilon_of(plan, len(spends)), 9) if spends else "0",
         "delta": rounded_up(delta, 9) if delta else "0",
+        **names,
     }
 
 

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.engine.claim import is_block_name
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
-from tidegauge.engine.publisher import block_name
+from tidegauge.engine.found import FoundBlock, Shown, block_of_table
+from tidegauge.engine.publisher import Measured, block_name
 from tidegauge.engine.releases import Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
+from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.fields import RANKED
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["PublicFolder", "PublishedView"]
 
 
+_CELLS = 256  # discovered cells that are decoded together
+_PLACE = "place"
 _FETCH = "Fetch the folder again from its publisher."
 
 
@@ -108,23 +113,27 @@ class PublicFolder:
         """
         return promise(self.plan, self.releases)
 
-    def blocks(self, gauge: str) -> Iterator[Block]:
+    def blocks(self, gauge: str) -> Iterator[Measured]:
         """Read a gauge's measurement, block by block, in order.
 
         Raises:
             InvalidInput: A block is missing, was changed, or belongs to another plan.
 
-        Cost: reads each file once; memory: one block, 8 bytes a cell and step, at most 1 MB.
+        Cost: reads each file once; memory: one block, 8 bytes a cell and step, at most 1 MB; of
+        discovered cells more, by the past of those that are new.
         """
-        folder = self.path / "measurements" / safe_name(self.plan.gauge(gauge).name)
-        names = sorted(path.name for path in folder.glob("*.parquet"))
         step = 0
-        for name in names:
-            if name != block_name(step):
-                raise self._changed(folder / block_name(step))
-            block = self._block(folder / name, gauge, step)
+        for path in self._measurements(gauge):
+            if path.name != block_name(step):
+                raise self._changed(path.with_name(block_name(step)))
+            block = self._block(path, gauge, step)
             yield block
             step += block.steps
+
+    def _measurements(self, gauge: str) -> list[Path]:
+        """The files of a gauge's measurement, in order."""
+        folder = self.path / "measurements" / safe_name(self.plan.gauge(gauge).name)
+        return sorted(folder.glob("*.parquet"))
 
     def view(
         self,
@@ -155,15 +164,58 @@ class PublicFolder:
         if every is None:
             every = planned.every_of(name) if isinstance(view, str) else 1
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
-        reading = Reading(planned.mechanism, (decay,))
-        parts = [reading.decode(block.measured, block.steps)[0] for block in self.blocks(gauge)]
+        values, shown = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
-        values = np.concatenate(parts) if parts else np.empty((0, len(planned.cells)))
-        published = Published(self.plan.clock, planned, name, decay, every, top=planned.top)
+        top = planned.top
+        published = Published(self.plan.clock, planned, name, decay, every, top=top, shown=shown)
         return PublishedView(published, values)
 
-    def _block(self, path: Path, gauge: str, step: int) -> Block:
+    def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
+        """A view at all published steps, shape (steps, cells), and its cells if discovered."""
+        if gauge.discover is not None:
+            return self._found(gauge, decay)
+        reading = Reading(gauge.mechanism, (decay,))
+        known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
+        parts = [reading.decode(block.measured, block.steps)[0] for block in known]
+        return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
+
+    def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
+        """The same of discovered cells: each from the first step on, whenever it was named."""
+        import polars as pl
+
+        gauge.mechanism.decay(decay)
+        files = self._measurements(gauge.name)
+        if not files:
+            empty = pl.DataFrame(schema={str(i): pl.String for i in range(len(gauge.by))})
+            return np.empty((0, 0)), Shown(empty, np.empty(0, np.int64))
+        if not is_block_name(files[-1].name):
+            raise self._changed(files[-1])
+        last = self._found_block(files[-1], gauge.name, int(files[-1].stem) - 1)
+        names, cells = last.shown.names, last.shown.names.height  # all that there are
+        places = names.with_row_index(_PLACE)
+        measured = np.empty((last.first + last.steps, cells), np.int64)
+        for block in self.blocks(gauge.name):
+            assert isinstance(block, FoundBlock)
+            here = block.shown.names.join(
+                places, on=names.columns, how="inner", maintain_order="left"
+            )[_PLACE]
+            if len(here) != len(block.new):
+                raise self._changed(files[-1])
+            at = here.to_numpy()
+            measured[: block.first, at[block.new]] = block.past
+            measured[block.first : block.first + block.steps, at] = block.measured
+        values = measured.view(np.float64)  # in its place: a view is as large as what it is of
+        for start in range(0, cells, _CELLS):
+            part = slice(start, min(start + _CELLS, cells))
+            reading = GrowingReading(gauge.mechanism, (decay,), cells=part.stop - start)
+            rows = np.ascontiguousarray(measured[:, part])
+            values[:, part] = reading.decode(rows, len(rows))[0]
+        return values, Shown(names, np.zeros(cells, np.int64))
+
+    def _block(self, path: Path, gauge: str, step: int) -> Measured:
         """Read one file, and check that it is what was published."""
+        if self.plan.gauge(gauge).discover is not None:
+            return self._found_block(path, gauge, step)
         import polars as pl
 
         planned = self.plan.gauge(gauge)
@@ -181,16 +233,7 @@ class PublicFolder:
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)
         block = Block(step, last - step, np.ascontiguousarray(measured))
-        expected = {
-            "fingerprint": self.plan.fingerprint,
-            "gauge": gauge,
-            "first_step": str(step + 1),
-            "steps": str(block.steps),
-            "lattice_bits": str(strategy.lattice_bits),
-            "sha256": block.sum,
-        }
-        if any(about.get(name) != value for name, value in expected.items()) or block.steps < 1:
-            raise self._changed(path)
+        self._check_origin(path, about, gauge, step, block.steps, block.sum)
         numbers = strategy.coordinates(step, block.steps)
         places = {
             "step": numbers // COORDINATES_PER_STEP + 1,
@@ -199,6 +242,36 @@ class PublicFolder:
         if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
             raise self._changed(path)
         return block
+
+    def _found_block(self, path: Path, gauge: str, step: int) -> FoundBlock:
+        """The same of a gauge that discovers its cells."""
+        import polars as pl
+
+        try:
+            about = pl.read_parquet_metadata(path)
+            steps = int(about["steps"])
+            block = block_of_table(self.plan.gauge(gauge), step, steps, pl.read_parquet(path))
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise self._changed(path) from None
+        except (InvalidInput, KeyError, ValueError):
+            raise self._changed(path) from None
+        self._check_origin(path, about, gauge, step, steps, block.sum)
+        return block
+
+    def _check_origin(
+        self, path: Path, about: dict[str, str], gauge: str, step: int, steps: int, found: str
+    ) -> None:
+        """Refuse a file whose metadata are not those of a block with this sum."""
+        expected = {
+            "fingerprint": self.plan.fingerprint,
+            "gauge": gauge,
+            "first_step": str(step + 1),
+            "steps": str(steps),
+            "lattice_bits": str(self.plan.gauge(gauge).mechanism.strategy.lattice_bits),
+            "sha256": found,
+        }
+        if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
+            raise self._changed(path)
 
     def _changed(self, path: Path) -> InvalidInput:
         return InvalidInput(
@@ -278,6 +351,12 @@ class PublishedView:
         Raises:
             InvalidParameter: It is no number of cells, or the gauge has none.
         """
+        if top is not None and self.view.shown is not None:
+            raise InvalidParameter(
+                f"Expected known cells to rank, got those of {self.view.gauge.name!r}, which are "
+                "discovered. Intervals that hold for all cells at once need their number, and that "
+                "is hidden. Sort the values of an export."
+            )
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 from tidegauge.engine.claim import Claim, is_block_name
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
+from tidegauge.engine.found import FoundBlock, FoundReading
 from tidegauge.engine.origin import has_origin, origin
 from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
@@ -45,6 +47,7 @@ _VIEWS = "published"  # marks a decoder's stored state with the views that it se
 
 Emit = Callable[["pl.DataFrame"], None]
 Made = tuple[bytes, "pl.DataFrame | None"]  # a file, and its releases if a sink wants them
+Measured = Block | FoundBlock
 File = tuple[Path, Callable[[], Made]]  # where a file goes, and how it is made
 
 
@@ -181,7 +184,7 @@ class Publisher:
         self.settle()
         return len(missing)
 
-    def publish(self, first: int, steps: int, blocks: Mapping[str, Block]) -> None:
+    def publish(self, first: int, steps: int, blocks: Mapping[str, Measured]) -> None:
         """Publish one block of all gauges, as read back from the store, but for its last files.
 
         Files are put one after the other, while the next ones are made on other cores; the last
@@ -217,19 +220,21 @@ class Publisher:
         if not put_new(path, data, named=False):
             raise _other_numbers(path)
 
-    def _files(self, first: int, steps: int, blocks: Mapping[str, Block]) -> Iterator[File]:
+    def _files(self, first: int, steps: int, blocks: Mapping[str, Measured]) -> Iterator[File]:
         """Each file of a block, in the order in which they are put: measurements are the last."""
         for gauge in self._plan.gauges:
             block = blocks[gauge.name]
             decoded = self._decode(gauge.name, block)
+            shown = block.shown if isinstance(block, FoundBlock) else None
             places: dict[tuple[int, bool], list[pl.Series]] = {}
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
+                        now = part if shown is None else replace(part, shown=shown)
                         alike = part.every, part.total
                         if alike not in places:
-                            places[alike] = part.places(first, steps)
-                        yield self._release_file(part, first, values, places[alike], block.sum)
+                            places[alike] = now.places(first, steps)
+                        yield self._release_file(now, first, values, places[alike], block.sum)
         for gauge in self._plan.gauges:
             yield self._measurement_file(gauge.name, blocks[gauge.name])
 
@@ -241,15 +246,22 @@ class Publisher:
         """
         due: dict[str, State] = {}
         for name, reading in self._readings.items():
+            if isinstance(reading, FoundReading):
+                continue  # decoded from the beginning: there is no room for names in its state
             size = sum(array.nbytes for array in reading.state.values())
             if self._since[name] >= max(_CHECKPOINT_BYTES, _CHECKPOINT_SIZES * size):
                 due[name] = {**reading.state, _VIEWS: self._views_sum(name)}
                 self._since[name] = 0
         return due
 
-    def _reading(self, name: str, state: State | None = None, step: int = 0) -> Reading:
+    def _reading(
+        self, name: str, state: State | None = None, step: int = 0
+    ) -> Reading | FoundReading:
+        gauge = self._plan.gauge(name)
         decays = [view.decay for view in self._views[name]]
-        return Reading(self._plan.gauge(name).mechanism, decays, state=state, step=step)
+        if gauge.discover is not None:
+            return FoundReading(gauge, decays)
+        return Reading(gauge.mechanism, decays, state=state, step=step)
 
     def _restore(self, name: str, stored: tuple[int, State] | None) -> None:
         """Take a stored state, if it serves these views; else decode from the beginning."""
@@ -264,9 +276,13 @@ class Publisher:
         text = repr([view.decay for view in self._views[name]])
         return np.frombuffer(hashlib.sha256(text.encode()).digest(), "<i8").copy()
 
-    def _decode(self, name: str, block: Block) -> Float64:
+    def _decode(self, name: str, block: Measured) -> Float64:
         self._since[name] += block.measured.nbytes
-        return self._readings[name].decode(block.measured, block.steps)
+        reading = self._readings[name]
+        if isinstance(reading, FoundReading):
+            assert isinstance(block, FoundBlock)
+            return reading.decode(block)
+        return reading.decode(block.measured, block.steps)
 
     def _missing(self, spans: Sequence[tuple[int, int]]) -> set[int]:
         """The first steps of blocks of which a file is not there."""
@@ -327,7 +343,7 @@ class Publisher:
         releases = [(self._place(self._releases(view)), view.every) for view in self._parts(gauge)]
         return [(self._place(self._measurements(gauge)), 1), *releases]
 
-    def _there(self, first: int, steps: int, blocks: Mapping[str, Block]) -> set[Path]:
+    def _there(self, first: int, steps: int, blocks: Mapping[str, Measured]) -> set[Path]:
         """The files of a block that are there; refuse one of another measurement.
 
         All are compared before the first one is put: beside another's numbers, it would be a
@@ -345,23 +361,27 @@ class Publisher:
                     found.add(self.path / file)
         return found
 
-    def _measurement_file(self, gauge: str, block: Block) -> File:
+    def _measurement_file(self, gauge: str, block: Measured) -> File:
         path = self._measurements(gauge) / block_name(block.first)
         return path, partial(self._measurement, gauge, block)
 
-    def _measurement(self, gauge: str, block: Block) -> Made:
+    def _measurement(self, gauge: str, block: Measured) -> Made:
         import polars as pl
 
-        strategy = self._plan.gauge(gauge).mechanism.strategy
-        numbers = strategy.coordinates(block.first, block.steps)
-        cells = block.measured.shape[1]
-        table = pl.DataFrame(
-            {
-                "step": numbers // strategy.coordinates_per_step + 1,
-                "row": numbers % strategy.coordinates_per_step,
-                "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
-            }
-        )
+        planned = self._plan.gauge(gauge)
+        strategy = planned.mechanism.strategy
+        if isinstance(block, FoundBlock):
+            table = block.table(planned)
+        else:
+            numbers = strategy.coordinates(block.first, block.steps)
+            cells = block.measured.shape[1]
+            table = pl.DataFrame(
+                {
+                    "step": numbers // strategy.coordinates_per_step + 1,
+                    "row": numbers % strategy.coordinates_per_step,
+                    "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
+                }
+            )
         about = self._about | {
             "gauge": gauge,
             "first_step": str(block.first + 1),

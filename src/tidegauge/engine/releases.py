@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from tidegauge.engine.found import Shown
 
 __all__ = ["TOTALS", "Published", "published_views"]
 
@@ -39,6 +41,7 @@ class Published:
         decay: Its decay.
         every: It is read at every so many steps, at the ends of aligned stretches.
         total: It is of one cell, ``*``: the sum of all.
+        shown: The cells, where they are discovered: each has releases from its own step on.
         top: How many cells are shown at a step, the largest in their order; None: all.
     """
 
@@ -48,6 +51,7 @@ class Published:
     decay: Decay
     every: int = 1
     total: bool = False
+    shown: Shown | None = None
     top: int | None = None
 
     @cached_property
@@ -65,6 +69,8 @@ class Published:
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
         """The cells, each a value for each of the ``by`` columns."""
+        if self.shown is not None:
+            return self.shown.cells
         return ((ALL_CELLS,) * len(self.gauge.by),) if self.total else self.gauge.cells
 
     @property
@@ -122,17 +128,13 @@ class Published:
         import polars as pl
 
         numbers = self.steps(first, steps)
-        cells = len(self.cells)
-        return [
-            *self._cells(len(numbers)),
-            pl.Series("step", np.repeat(numbers, cells)),
-            *self._times(numbers, cells),
-        ]
+        at, cell = self._rows(numbers)
+        return [*self._cells(cell), pl.Series("step", numbers[at]), *self._times(numbers[at])]
 
     def table(
         self, first: int, values: Float64, places: Sequence[pl.Series] | None = None
     ) -> pl.DataFrame:
-        """Return the releases of a block: one row a published step and cell, step by step.
+        """Return the releases of a block: one row a published step and shown cell, step by step.
 
         Args:
             first: The first step of the block, from 0.
@@ -142,53 +144,70 @@ class Published:
         import polars as pl
 
         numbers = self.steps(first, len(values))
-        shown = self.of(values[-(first + 1) % self.every :: self.every]) * self.grain
+        whole = self.of(values[-(first + 1) % self.every :: self.every]) * self.grain
         half = self.half_width(numbers)[:, np.newaxis]
-        rows = shown.size
+        rows = partial(self._of_rows, numbers, whole.shape)
+        value = rows(whole)
+        count = len(value)
         columns = [
-            _constant("gauge", self.gauge.name, rows),
-            _constant("view", self.name, rows),
+            _constant("gauge", self.gauge.name, count),
+            _constant("view", self.name, count),
             *(self.places(first, len(values)) if places is None else places),
-            pl.Series("value", shown.reshape(-1)),
-            pl.Series("noise_std", np.repeat(self.noise_std(numbers), shown.shape[1])),
-            pl.Series("lower", (shown - half).reshape(-1)),
-            pl.Series("upper", (shown + half).reshape(-1)),
-            pl.Series("level", [self.gauge.mechanism.level]).new_from_index(0, rows),
-            _constant("band", self.gauge.mechanism.band, rows, BANDS),  # it may change later
-            pl.Series("complete", np.repeat(self.complete(numbers), shown.shape[1])),
-            pl.Series("reason", [None], dtype=pl.String).new_from_index(0, rows),
+            pl.Series("value", value),
+            pl.Series("noise_std", rows(self.noise_std(numbers)[:, np.newaxis])),
+            pl.Series("lower", rows(whole - half)),
+            pl.Series("upper", rows(whole + half)),
+            pl.Series("level", [self.gauge.mechanism.level]).new_from_index(0, count),
+            _constant("band", self.gauge.mechanism.band, count, BANDS),  # it may change later
+            pl.Series("complete", rows(self.complete(numbers)[:, np.newaxis])),
+            pl.Series("reason", [None], dtype=pl.String).new_from_index(0, count),
         ]
         table = pl.DataFrame(columns)
         if self.top is None or self.total:
             return table
         return ranked(table, [name for name, _ in self.gauge.by], self.top)
 
+    def _rows(self, numbers: Int64) -> tuple[Int64, Int64]:
+        """The place of each row's step among ``numbers``, and its cell; step by step."""
+        if self.shown is not None:
+            at, cell = np.nonzero(numbers[:, np.newaxis] > self.shown.visible_from)
+            return at.astype(np.int64), cell.astype(np.int64)
+        cells = len(self.cells)
+        return np.repeat(np.arange(len(numbers)), cells), np.tile(np.arange(cells), len(numbers))
+
+    def _of_rows(self, numbers: Int64, shape: tuple[int, ...], array: Any) -> Any:
+        """What stands in each row, of an array of shape (steps, cells) or (steps, 1)."""
+        wide = np.broadcast_to(array, shape)
+        return wide.reshape(-1) if self.shown is None else wide[self._rows(numbers)]
+
     @cached_property
     def _names(self) -> list[pl.Series]:
         """The cells' values in each of the ``by`` columns, which a live step asks for anew."""
         import polars as pl
 
+        if self.shown is not None:
+            names = zip(self.shown.names.iter_columns(), self.gauge.by, strict=True)
+            return [column.alias(name) for column, (name, _) in names]
         columns = []
         for position, (name, _) in enumerate(self.gauge.by):
             values = [cell[position] for cell in self.cells]
             columns.append(pl.Series(name, values, dtype=pl.Enum(list(dict.fromkeys(values)))))
         return columns
 
-    def _cells(self, steps: int) -> list[pl.Series]:
+    def _cells(self, order: Int64) -> list[pl.Series]:
         """One column for each of the ``by`` columns, under its own name."""
-        order = np.tile(np.arange(len(self.cells)), steps)
         return [names.gather(order) for names in self._names]
 
-    def _times(self, numbers: Int64, cells: int) -> list[pl.Series]:
+    def _times(self, numbers: Int64) -> list[pl.Series]:
         """Begin and end of each step in UTC, half open; null where a step is a record."""
         import polars as pl
 
         kind = pl.Datetime("us", "UTC")
         if self.clock.step_us is None:
             empty = pl.Series("step_start", [None], dtype=kind)
-            empty = empty.new_from_index(0, len(numbers) * cells)
+            empty = empty.new_from_index(0, len(numbers))
             return [empty, empty.alias("step_end")]
-        start = self.clock.start_us + (np.repeat(numbers, cells) - 1) * self.clock.step_us
+        start = self.clock.start_us + (numbers - 1) * self.clock.step_us
         return [
             pl.Series("step_start", start).cast(kind),
             pl.Series("step_end", start + self.clock.step_us).cast(kind),

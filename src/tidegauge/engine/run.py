@@ -21,6 +21,7 @@ from tidegauge.engine.contributions import check_types
 from tidegauge.engine.documents import spend_of
 from tidegauge.engine.interruptions import Interruptions
 from tidegauge.engine.mark import Mark, MarkFile
+from tidegauge.engine.measuring import Measuring, known_items, seen_values
 from tidegauge.engine.publisher import Publisher
 from tidegauge.engine.schema import damaged
 from tidegauge.engine.sinks import Sinks
@@ -28,9 +29,7 @@ from tidegauge.engine.source import Source
 from tidegauge.engine.store import Store
 from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, StoreBehind
-from tidegauge.mechanisms.meter import Meter
 from tidegauge.planning.plan import Plan
-from tidegauge.strategies.strategy import State
 
 if TYPE_CHECKING:
     from tidegauge.planning.settings import Settings
@@ -39,8 +38,8 @@ __all__ = ["Outcome", "last_step", "run"]
 
 Progress = Callable[[int, int], None]
 
-_SEEN = "seen"  # part of a gauge's private state: the values that it has counted
 _LANES = 1 << 17  # steps times cells of a block: 1 MB of measurement, some 15 MB of releases
+_FOUND_LANES = 1 << 24  # the same of cells that are discovered: most of them are never visible
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,9 @@ def run(
         KeyboardInterrupt: Ctrl-C or SIGTERM, between two blocks.
 
     Cost: one pass over the source, then one over the steps. Memory: 8 bytes a cell and step for
-    the exact totals of all steps that are measured, and what :class:`Bounding` keeps of ids.
+    the exact totals of all steps that are measured, and what :class:`Bounding` keeps of ids. Of
+    cells that are discovered: 24 bytes for each step at which one occurs, what a finder keeps of
+    each, and 8 bytes a step of a block for each that is visible.
     """
     last = last_step(plan, until, datetime.now(UTC))
     names = [gauge.name for gauge in plan.gauges]
@@ -203,28 +204,26 @@ class _Work:
             first,
             last,
             **{**self._unit(), **self._seen()},
+            items=known_items(self.plan, store),
         )
-        meters = self._meters()
-        clamped = store.counters().get("clamped", 0)
+        measuring = Measuring(self.plan, store)
         blocks = 0
         try:
             for start, steps in _blocks(self.plan, first, found.last):
                 with self.interruptions.held():
-                    part = slice(start - first, start - first + steps)
-                    measured = {
-                        name: meter.measure(found.arrays[name][part])
-                        for name, meter in meters.items()
-                    }
+                    measured = measuring.measure(found, start, steps)
                     store.commit(
                         start,
                         steps,
-                        measured,
-                        _with_seen(meters, found.seen_at(start + steps)),
+                        measured.blocks,
+                        measured.states,
+                        items=measured.items,
                         readings=self.publisher.checkpoints(),
                         bounding=found.unit_state_at(start + steps),
                         counters={
                             **found.counters,
-                            "clamped": clamped + sum(m.clamped for m in meters.values()),
+                            **found.items_seen(start + steps),
+                            "clamped": measuring.clamped,
                         },
                         ended=start + steps == self.plan.clock.end,
                     )
@@ -238,8 +237,7 @@ class _Work:
             self.publisher.settle()
             raise
         finally:
-            for meter in meters.values():
-                meter.close()
+            measuring.close()
         return blocks
 
     def _publish(self, start: int, steps: int) -> None:
@@ -266,42 +264,10 @@ class _Work:
         if not counting:
             return {}
         store = self.store
-        key, seen = store.unit_key, _seen(store.states())
+        key, seen = store.unit_key, seen_values(store.states())
         if not key or (store.step and set(seen) != set(counting)):
             raise damaged(store.path)
         return {"unit_key": key, "seen": seen}
-
-    def _meters(self) -> dict[str, Meter]:
-        """One meter a gauge, each under a key of its own, at the committed step."""
-        states, step = self.store.states(), self.store.step
-        if step and set(states) != {gauge.name for gauge in self.plan.gauges}:
-            raise damaged(self.store.path)
-        return {
-            gauge.name: Meter(gauge.mechanism, state=_without_seen(states, gauge.name), step=step)
-            for gauge in self.plan.gauges
-        }
-
-
-def _with_seen(
-    meters: Mapping[str, Meter], seen: Mapping[str, State]
-) -> dict[str, dict[str, State]]:
-    """The private state of every gauge, with the values that it has seen if it counts those."""
-    states = {name: dict(meter.state) for name, meter in meters.items()}
-    for name, values in seen.items():
-        states[name][_SEEN] = values
-    return states
-
-
-def _seen(states: Mapping[str, Mapping[str, State]]) -> dict[str, State]:
-    """The values that gauges have seen, of stored states."""
-    return {name: state[_SEEN] for name, state in states.items() if _SEEN in state}
-
-
-def _without_seen(states: Mapping[str, Mapping[str, State]], name: str) -> dict[str, State] | None:
-    """The stored state of a gauge's meter; None: there is none yet."""
-    if name not in states:
-        return None
-    return {part: state for part, state in states[name].items() if part != _SEEN}
 
 
 def _over(moment: datetime, start_us: int, step_us: int) -> int:
@@ -312,8 +278,9 @@ def _over(moment: datetime, start_us: int, step_us: int) -> int:
 
 def _blocks(plan: Plan, first: int, last: int) -> Iterator[tuple[int, int]]:
     """First step and length of each block: from public numbers alone."""
-    cells = sum(len(gauge.cells) for gauge in plan.gauges)
-    length = max(1, _LANES // cells)
+    known = sum(len(gauge.cells) for gauge in plan.gauges)
+    unknown = sum(gauge.discover.expected_items for gauge in plan.gauges if gauge.discover)
+    length = max(1, min(_LANES // max(1, known), _FOUND_LANES // max(1, unknown)))
     for start in range(first, last, length):
         yield start, min(length, last - start)
 

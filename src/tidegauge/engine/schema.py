@@ -59,9 +59,17 @@ CREATE TABLE lock (
 CREATE TABLE spend (number INTEGER PRIMARY KEY, entry TEXT NOT NULL);
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 """
+# of gauges that discover their cells; stores of earlier versions have none
+_LATER = """
+CREATE TABLE IF NOT EXISTS piece (
+    first INTEGER NOT NULL, gauge INTEGER NOT NULL, part INTEGER NOT NULL,
+    data BLOB NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (first, gauge, part)
+);
+"""
 # what was measured stays: no statement of any program changes it
 _FINAL = """
-CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}
+CREATE TRIGGER IF NOT EXISTS {table}_{verb} BEFORE {verb} ON {table}
 BEGIN SELECT RAISE(ABORT, 'what was measured is final'); END;
 """
 
@@ -110,6 +118,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     ):  # fmt: skip
         connection.execute(f"PRAGMA {setting}")
     with transaction(connection):
+        connection.execute(_LATER)
+        for verb in ("DELETE", "UPDATE"):
+            connection.execute(_FINAL.format(table="piece", verb=verb))
         if _pragma(connection, "user_version"):
             return
         for statement in _TABLES.split(";"):

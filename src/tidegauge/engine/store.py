@@ -18,12 +18,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.engine.found import FoundBlock
 from tidegauge.engine.lock import Owner, this_process
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.engine.schema import connect, damaged, digest, speaking, transaction
@@ -31,11 +33,19 @@ from tidegauge.errors import LiveState, Locked, StoreMismatch
 from tidegauge.mechanisms.secret import store_secret
 from tidegauge.strategies.strategy import Int64, State
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = ["Block", "Spend", "Store"]
 
+_FOUND = 0  # in place of the number of cells of a block whose cells were discovered
 _PART = 1 << 15  # bytes of a state that are written together, if they changed
 _BOUNDING = -1  # the number under which the state of the contribution bound is kept
 _UNIT_KEY = -2  # and the key of the hashes of its ids
+_NOISE = -3  # and the keys of the noise of discovered cells
+_ITEMS = -16  # minus the number of a gauge: and what that has discovered, a part for each block
+_PIECE = 1 << 26  # bytes of a block of discovered cells in one row
+_ITEMS_A_PART = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -140,9 +150,10 @@ class Store:
         self,
         first: int,
         steps: int,
-        blocks: Mapping[str, Int64],
+        blocks: Mapping[str, Int64 | FoundBlock],
         states: Mapping[str, Mapping[str, State]],
         *,
+        items: Mapping[str, pl.DataFrame] | None = None,
         readings: Mapping[str, State] | None = None,
         bounding: State | None = None,
         counters: Mapping[str, int] | None = None,
@@ -153,8 +164,11 @@ class Store:
         Args:
             first: The first step, from 0; it must be the first that is not committed.
             steps: How many.
-            blocks: The measurement of each gauge, int64 of shape (rows, cells).
+            blocks: The measurement of each gauge, int64 of shape (rows, cells); of one that
+                discovers its cells, a found block.
             states: The private state of each gauge after the block.
+            items: Of gauges that discover their cells, those that were seen in the block for the
+                first time, in the order of their numbers.
             readings: Public states of the decoders *before* the block, to resume from; optional.
             bounding: The state of the contribution bound after the block.
             counters: The operator's counts, by name; they replace earlier ones.
@@ -181,6 +195,8 @@ class Store:
             else:
                 for name, state in states.items():
                     self._write_state(self._gauges[name], pack(state))
+                for name, seen in (items or {}).items():
+                    self._append_items(_ITEMS - self._gauges[name], seen)
                 if bounding is not None:
                     self._write_state(_BOUNDING, pack({"bounding": bounding}))
             self._connection.executemany(
@@ -216,12 +232,52 @@ class Store:
         """The secret under which ids are hashed: one a store, erased with the states."""
         return self._read_state(_UNIT_KEY)
 
+    def begin_noise(self, key: bytes) -> None:
+        """Commit the key of the noise of this opening's steps, durably, before its first draw.
+
+        It is the key of all steps from the first uncommitted one up to that of the next key, for
+        ever: a cell that becomes visible later has its past measured anew under the same keys.
+
+        Args:
+            key: 32 secret bytes.
+        """
+        keys = dict(self.noise_keys())
+        keys[self._step] = key  # of an earlier opening that committed nothing: nobody saw a draw
+        state = {
+            "first": np.array(sorted(keys), np.int64),
+            "key": np.frombuffer(b"".join(keys[first] for first in sorted(keys)), "<u8"),
+        }
+        self._refuse_unless_usable()
+        self._usable = False
+        with speaking(self.path), transaction(self._connection):
+            self._check_lock(self._step)
+            self._write_state(_NOISE, pack({"keys": state}))
+        self._usable = True
+
+    def noise_keys(self) -> list[tuple[int, bytes]]:
+        """Return the first step and the key of every opening that committed any; in order."""
+        data = self._read_state(_NOISE)
+        if not data:
+            return []
+        state = unpack(data)["keys"]
+        keys = state["key"].reshape(-1, 4)
+        return [
+            (first, key.tobytes()) for first, key in zip(state["first"].tolist(), keys, strict=True)
+        ]
+
+    def items(self, gauge: str) -> pl.DataFrame | None:
+        """Return every item of a gauge in the order of their numbers; None: none was seen."""
+        import polars as pl
+
+        parts = self._parts_of(_ITEMS - self._gauges[gauge])
+        return pl.concat([pl.read_parquet(BytesIO(data)) for data in parts]) if parts else None
+
     def spans(self) -> list[tuple[int, int]]:
         """Return first step and number of steps of every committed block, in order."""
         with speaking(self.path):
             return self._connection.execute("SELECT * FROM span ORDER BY first").fetchall()
 
-    def block(self, gauge: str, first: int) -> Block:
+    def block(self, gauge: str, first: int) -> Block | FoundBlock:
         """Read a committed block back.
 
         Raises:
@@ -235,8 +291,21 @@ class Store:
         if row is None or row[4] != digest(first, self._gauges[gauge], *row[:4]):
             raise damaged(self.path)
         steps, cells, size, data, _ = row
+        if cells == _FOUND:
+            return FoundBlock.unpacked(first, steps, self._pieces(first, self._gauges[gauge]))
         measured = np.frombuffer(data, f"<i{size}").reshape(-1, cells).astype(np.int64)
         return Block(first, steps, measured)
+
+    def _pieces(self, first: int, number: int) -> bytes:
+        with speaking(self.path):
+            rows = self._connection.execute(
+                "SELECT part, data, digest FROM piece WHERE first = ? AND gauge = ? ORDER BY part",
+                (first, number),
+            ).fetchall()
+        for expected, (part, data, check) in enumerate(rows):
+            if part != expected or check != digest(first, number, part, data):
+                raise damaged(self.path)
+        return b"".join(data for _, data, _ in rows)
 
     def reading(self, gauge: str, first: int) -> tuple[int, State] | None:
         """Return the latest stored state of a decoder that is not after ``first``, and its step."""
@@ -374,14 +443,42 @@ class Store:
             )
         self._connection.execute("UPDATE lock SET renewed = ?", (time.time(),))
 
-    def _insert(self, first: int, steps: int, blocks: Mapping[str, Int64]) -> None:
+    def _insert(self, first: int, steps: int, blocks: Mapping[str, Int64 | FoundBlock]) -> None:
         self._connection.execute("INSERT INTO span VALUES (?, ?)", (first, steps))
         for name, number in self._gauges.items():
-            measured = _narrow(blocks[name])
-            row = first, number, steps, measured.shape[1], measured.itemsize, measured.tobytes()
+            block = blocks[name]
+            if isinstance(block, FoundBlock):
+                row = first, number, steps, _FOUND, 1, hashlib.sha256(block.packed).digest()
+                self._insert_pieces(first, number, block.packed)
+            else:
+                narrow = _narrow(block)
+                size = narrow.itemsize
+                row = first, number, steps, narrow.shape[1], size, narrow.tobytes()
             self._connection.execute(
                 "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, digest(*row))
             )
+
+    def _insert_pieces(self, first: int, number: int, data: bytes) -> None:
+        for part, start in enumerate(range(0, len(data), _PIECE)):
+            piece = data[start : start + _PIECE]
+            check = digest(first, number, part, piece)
+            self._connection.execute(
+                "INSERT INTO piece VALUES (?, ?, ?, ?, ?)", (first, number, part, piece, check)
+            )
+
+    def _append_items(self, number: int, items: pl.DataFrame) -> None:
+        """Write items that came; those that were there stay as they are."""
+        (part,) = self._connection.execute(
+            "SELECT count(*) FROM state WHERE gauge = ?", (number,)
+        ).fetchone()
+        for rows in items.iter_slices(_ITEMS_A_PART):
+            buffer = BytesIO()
+            rows.write_parquet(buffer, compression="zstd")
+            data = buffer.getvalue()
+            check = digest(number, part, data)
+            row = (number, part, data, check)
+            self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?)", row)
+            part += 1
 
     def _write_state(self, number: int, data: bytes) -> None:
         """Write the parts that changed: a ring of a long window changes in one row a step."""
@@ -401,6 +498,11 @@ class Store:
             del self._parts[key]
 
     def _read_state(self, number: int) -> bytes:
+        parts = self._parts_of(number)
+        self._parts.update(((number, part), data) for part, data in enumerate(parts))
+        return b"".join(parts)
+
+    def _parts_of(self, number: int) -> list[bytes]:
         with speaking(self.path):
             rows = self._connection.execute(
                 "SELECT part, data, digest FROM state WHERE gauge = ? ORDER BY part", (number,)
@@ -408,8 +510,7 @@ class Store:
         for expected, (part, data, check) in enumerate(rows):
             if part != expected or check != digest(number, part, data):
                 raise damaged(self.path)
-            self._parts[number, part] = data
-        return b"".join(data for _, data, _ in rows)
+        return [data for _, data, _ in rows]
 
 
 def _narrow(rows: Int64) -> NDArray[np.signedinteger[Any]]:

@@ -7,9 +7,9 @@ most the declared contribution. Where an event is a set of rows, the same holds 
 stamp, or lie outside the steps that are asked for add nothing. What was dropped is counted for the
 operator alone.
 
-Time grows with the rows, memory with steps x cells and with what is kept of each protected id, each
-event that is a set and each counted value; neither the number of rows nor their order matters for
-memory.
+Time grows with the rows, memory with steps x cells (of discovered cells: with the pairs of a cell
+and a step at which it occurs) and with what is kept of each protected id, each event that is a set
+and each counted value; neither the number of rows nor their order matters for memory.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tidegauge.engine.distinct import DistinctCounts
 from tidegauge.engine.events import EVERYWHEN, EventIds, Events
 from tidegauge.engine.hashed import checked_key
 from tidegauge.engine.source import UNREADABLE, Source
+from tidegauge.engine.sparse import MOST_STEPS, SparseSums, SparseTotals
 from tidegauge.engine.stamps import stamps
 from tidegauge.errors import InvalidParameter
 from tidegauge.privacy.unit import NeighboringRelation
@@ -63,6 +64,8 @@ class Totals:
         unit_state_at: Returns how many events of each id are used up when a step in
             ``[first, last]`` begins, and which events that are sets began before it; private,
             to be stored with the measurement of the steps before. None if there is neither.
+        sparse: Name of each gauge that discovers its cells, and its totals where an event was;
+            private.
         seen_at: Returns, by name of the gauge, what counts of different values need when a step
             in ``[first, last]`` begins; private, stored alike. Empty without such a gauge.
     """
@@ -72,8 +75,13 @@ class Totals:
     last: int
     records: int
     counters: dict[str, int] = field(repr=False)
+    sparse: dict[str, SparseTotals] = field(default_factory=dict, repr=False)
     unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
     seen_at: Callable[[int], dict[str, State]] = field(default=lambda _: {}, repr=False)
+
+    def items_seen(self, step: int) -> dict[str, int]:
+        """Return how many items were seen when a step begins: the operator's alone."""
+        return {f"{name}: items": sparse.seen(step) for name, sparse in self.sparse.items()}
 
     @property
     def unit_state(self) -> State | None:
@@ -90,6 +98,7 @@ def totals(
     unit_key: bytes | None = None,
     unit_state: Mapping[str, NDArray[np.int64]] | None = None,
     seen: Mapping[str, Mapping[str, NDArray[np.int64]]] | None = None,
+    items: Mapping[str, pl.DataFrame] | None = None,
 ) -> Totals:
     """Read a source once and return the exact totals of the steps ``[first, last)``.
 
@@ -105,6 +114,8 @@ def totals(
         unit_state: What ``unit_state_at(first)`` of the call for the steps before returned; None:
             no events are used up, and none began.
         seen: What ``seen_at(first)`` of that call returned; None: no value was seen.
+        items: Name of each gauge that discovers its cells, and those that were seen in steps
+            before, in the order of their numbers; None: none were.
 
     Raises:
         SourceUnavailable: The source is away, cannot be read or lacks a column. Never because of
@@ -113,7 +124,7 @@ def totals(
     """
     _check_range(plan, first, last)
     check_types(plan, source.types(plan.columns))
-    reading = _Reading(plan, first, last, unit_key, unit_state, seen or {})
+    reading = _Reading(plan, first, last, unit_key, unit_state, seen or {}, items or {})
     for frame in source.batches(plan.columns):
         reading.add(frame)
     return reading.totals()
@@ -126,14 +137,19 @@ def _check_range(plan: Plan, first: int, last: int | None) -> None:
             "rows. Give the declared end, or the steps until now."
         )
     integer("first", first, low=0, high=MOST)
+    most = MOST if plan.clock.end is None else plan.clock.end
+    if any(gauge.discover is not None for gauge in plan.gauges):
+        most = min(most, MOST_STEPS)
     if last is not None:
-        integer("last", last, low=first, high=MOST if plan.clock.end is None else plan.clock.end)
+        integer("last", last, low=first, high=most)
 
 
 def _sums(
     gauge: PlannedGauge, first: int, seen: Mapping[str, NDArray[np.int64]] | None
-) -> Accumulator | DistinctCounts:
+) -> Accumulator | DistinctCounts | SparseSums:
     """What adds up one gauge."""
+    if gauge.discover is not None:
+        return SparseSums()
     if gauge.distinct is not None:
         return DistinctCounts(gauge.distinct, len(gauge.cells), first, seen)
     return Accumulator(gauge.largest)
@@ -150,10 +166,14 @@ class _Reading:
         key: bytes | None,
         state: Mapping[str, NDArray[np.int64]] | None,
         seen: Mapping[str, Mapping[str, NDArray[np.int64]]],
+        items: Mapping[str, pl.DataFrame],
     ) -> None:
         self._plan, self._first, self._last = plan, first, last
         sets = plan.event is not None
-        self._gauges = [Contributor(gauge, key, sets=sets) for gauge in plan.gauges]
+        self._gauges = [
+            Contributor(gauge, key, items.get(gauge.name), sets=sets) for gauge in plan.gauges
+        ]
+        self._known = {name: table.height for name, table in items.items()}
         self._sums = [_sums(gauge, first, seen.get(gauge.name)) for gauge in plan.gauges]
         self._records = 0
         self._counters: Counter[str] = Counter()
@@ -199,7 +219,8 @@ class _Reading:
         parts = [gauge.contributions(frame, step) for gauge in self._gauges]
         if self._bounding is not None:
             assert self._plan.unit is not None
-            self._bounding.add(frame[self._plan.unit.column], step, order, parts)
+            ties = [gauge.ties(keys) for gauge, (keys, _) in zip(self._gauges, parts, strict=True)]
+            self._bounding.add(frame[self._plan.unit.column], step, order, parts, ties)
             return
         self._sum(parts)
 
@@ -232,6 +253,8 @@ class _Reading:
         for total, gauge, (keys, amounts) in zip(self._sums, self._gauges, parts, strict=True):
             if isinstance(total, DistinctCounts):
                 assert amounts is not None
+                total.add(keys, amounts)
+            elif isinstance(total, SparseSums):
                 total.add(keys, amounts)
             else:
                 total.add(keys - self._first * gauge.cells, amounts)
@@ -285,19 +308,24 @@ class _Reading:
         elif self._bounding is not None:
             self._sum(self._bounding.kept())
             self._counters.update(self._bounding.counters)
-        arrays = {}
+        arrays, sparse = {}, {}
         for gauge, total in zip(self._gauges, self._sums, strict=True):
             if isinstance(total, DistinctCounts):
                 arrays[gauge.name] = total.result(last)
+            elif isinstance(total, SparseSums):
+                assert gauge.items is not None
+                known = self._known.get(gauge.name, 0)
+                sparse[gauge.name] = total.totals(gauge.items.table, known)
             else:
                 arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
-            self._counters.update(gauge.counters)
+            self._counters.update(gauge.counts())
         return Totals(
             arrays,
             self._first,
             last,
             self._records,
             dict(self._counters),
+            sparse,
             self._unit_state,
             self._seen,
         )

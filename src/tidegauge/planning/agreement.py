@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
+from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.planning import durations, fields, form
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
@@ -20,6 +20,7 @@ from tidegauge.planning.named import why_not
 from tidegauge.planning.parts import (
     ALL_CELLS,
     MOST_VALUES,
+    UNKNOWN_CELLS,
     Clock,
     IdUnit,
     Kind,
@@ -254,6 +255,7 @@ class Agreement:
             return None
         grains = self._grains(path, read)
         by = self._by(path, read)
+        discover = self._discover(path, read)
         views = self._views((*path, "views"), read.views)
         if read.count_distinct is not None:
             views = self._distinct(path, read, read.count_distinct.window)
@@ -272,7 +274,7 @@ class Agreement:
             return None
         low, high, round_to = grains
         other = _rest(read)
-        cells = prod(len(values) + (other is not None) for _, values in by)
+        cells = count_cells(by, other) or UNKNOWN_CELLS
         if read.top_k is not None:
             refuse_beside_top(read, cells, self._refusing(path))
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
@@ -289,7 +291,7 @@ class Agreement:
             round_to=round_to,
             where=what.where,
             by=by,
-            other=other if by else None,
+            other=other if any(values for _, values in by) else None,
             views=views,
             anticipate=tuple(self._anticipated(path, read)),
             budget_weight=weight,
@@ -300,6 +302,7 @@ class Agreement:
             level=read.level,
             band=read.band,
             strategy=read.strategy,
+            discover=discover,
         )
 
     def _default_views(self, path: Path_, read: form.GaugeForm) -> tuple[form.View, ...]:
@@ -401,20 +404,10 @@ class Agreement:
         by: dict[str, Any] = dict(read.by)  # lists and files
         for column, given in by.items():
             place: Path_ = (*path, "by", column)
-            if not column or not fields.is_line(column):
-                self._refuse(
-                    place,
-                    "Expected a column's name in one line, got another. Published documents would "
-                    "show something else than was signed. Rename it in the source.",
-                    key=True,
-                )
-            if column in fields.RESERVED:
-                self._refuse(
-                    place,
-                    f"Expected a column that no release has, got {column}. Both would stand side "
-                    "by side under one name. Rename it in the source.",
-                    key=True,
-                )
+            self._column(place, column)
+            if given == fields.DISCOVER:
+                crossed.append((column, ()))
+                continue
             if isinstance(given, form.FileForm):
                 values = values_of_file(self._document, place, given)
             else:
@@ -431,10 +424,10 @@ class Agreement:
             crossed.append((column, tuple(values)))
         if read.totals:
             self._totals(path, read, crossed)
-        if "other" in read.model_fields_set and not read.by:
+        if "other" in read.model_fields_set and not any(values for _, values in crossed):
             self._refuse(
                 (*path, "other"),
-                "Expected other beside by, got it alone. Without cells there is no rest. "
+                "Expected other beside known values, got it without. Nothing is left over. "
                 "Remove it.",
                 key=True,
             )
@@ -443,6 +436,88 @@ class Agreement:
         other = _rest(read)
         self._try((*path, "by"), lambda: count_cells(crossed, other if crossed else None), key=True)
         return tuple(crossed)
+
+    def _column(self, place: Path_, column: str) -> None:
+        """Refuse a ``by`` column that could not stand in what is published."""
+        if not column or not fields.is_line(column):
+            self._refuse(
+                place,
+                "Expected a column's name in one line, got another. Published documents would "
+                "show something else than was signed. Rename it in the source.",
+                key=True,
+            )
+        if column in fields.RESERVED:
+            self._refuse(
+                place,
+                f"Expected a column that no release has, got {column}. Both would stand side "
+                "by side under one name. Rename it in the source.",
+                key=True,
+            )
+
+    def _discover(self, path: Path_, read: form.GaugeForm) -> Discover | None:
+        """How cells are discovered; None: all are known."""
+        by: dict[str, Any] = dict(read.by)
+        unknown = [column for column, given in by.items() if given == fields.DISCOVER]
+        asked = read.discover or form.DiscoverForm.model_validate({})
+        if not unknown:
+            if read.discover is not None:
+                self._refuse(
+                    (*path, "discover"),
+                    "Expected discover beside a by column whose values are not known, got it "
+                    "without. Nothing is to be found. Write by: {COLUMN: discover}, or remove it.",
+                    key=True,
+                )
+            return None
+        place: Path_ = (*path, "by", unknown[0])
+        privacy = self._read.privacy
+        if "privacy" not in self._wrong and privacy.delta is None:
+            given = next((n for n in ("epsilon", "rho", "mu") if getattr(privacy, n)), "no delta")
+            self._refuse(
+                place,
+                f"Expected epsilon and delta beside discover, got {given} alone. A name that only "
+                "one unit brings is never shown by noise that may be large by chance: that chance "
+                "is a delta. List the values, or write epsilon: 1 and delta: 1e-9.",
+            )
+        if read.count_distinct is not None:
+            self._refuse(
+                place,
+                "Expected known values beside count_distinct, got discover. It finds the cells of "
+                "counts and sums alone. List the values, or count rows.",
+            )
+        if read.top_k is not None:
+            self._refuse(
+                place,
+                "Expected known values beside top_k, got discover. Intervals that hold for all "
+                "cells at once need their number. List the values, or sort an export of a count.",
+            )
+        if read.totals:
+            self._refuse(
+                (*path, "totals"),
+                "Expected no totals beside discover, got some. A sum over the cells that are named "
+                "leaves out the rest, and changes with every new name. Count the same in a gauge "
+                "without by.",
+                key=True,
+            )
+        if fields.MEASURED & set(by):
+            name = min(fields.MEASURED & set(by))
+            self._refuse(
+                (*path, "by", name),
+                f"Expected a column that no measurement has, got {name}. Both would stand side by "
+                "side under one name. Rename it in the source.",
+                key=True,
+            )
+        if not 0 < asked.delta_share < 1:
+            self._refuse(
+                (*path, "discover", "delta_share"),
+                "Expected a part of delta between 0 and 1, got another. Names need some of it, and "
+                "so does the noise. Write 0.5.",
+            )
+            return None
+        try:
+            return discover_of(asked.view, asked.delta_share, asked.expected_items)
+        except InvalidParameter as error:
+            self._refuse((*path, "discover", "expected_items"), str(error))
+            return None
 
     def _totals(
         self, path: Path_, read: form.GaugeForm, crossed: list[tuple[str, tuple[str, ...]]]

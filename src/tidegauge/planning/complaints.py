@@ -29,13 +29,16 @@ _NEEDED = {
     "per": "A bound for the lifetime of the store promises more than one for each day. Write "
     "per: lifetime, or a duration.",
 }
-_KINDS = {
+_LENGTHS = ("missing", "too_short", "too_long")
+
+
+_OF_GAUGES = {
     "count": form.CountForm,
     "sum": form.SumForm,
     "count_distinct": form.DistinctForm,
     "top_k": form.TopForm,
+    "discover": form.DiscoverForm,
 }
-_LENGTHS = ("missing", "too_short", "too_long")
 
 
 def note(document: Document, error: Any) -> None:
@@ -103,8 +106,8 @@ def _unknown(parent: Path_, name: str) -> str:
 def _model(path: Path_) -> Any:
     """The model of the mapping at a path."""
     match path:
-        case ("gauges", _, "count" | "sum" | "count_distinct" | "top_k" as kind):
-            return _KINDS[kind]
+        case ("gauges", _, "count" | "sum" | "count_distinct" | "top_k" | "discover" as part):
+            return _OF_GAUGES[part]
         case ("gauges", _, "by", _):
             return form.FileForm
         case ("gauges", _, "views" | "anticipate", _):

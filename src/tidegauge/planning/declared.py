@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.intervals import Band
 from tidegauge.planning.form import View
 from tidegauge.planning.parts import Clock, IdUnit, Kind, TimeColumn
@@ -43,6 +44,7 @@ class GaugeConfig:
     level: float
     band: Band
     strategy: ByName | None
+    discover: Discover | None = None
 
 
 @dataclass(frozen=True)

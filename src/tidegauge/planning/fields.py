@@ -17,6 +17,8 @@ from tidegauge.planning.document import Scalar
 from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Running, Step, Window
 
 __all__ = [
+    "DISCOVER",
+    "MEASURED",
     "RANKED",
     "RESERVED",
     "amount",
@@ -33,6 +35,8 @@ __all__ = [
     "zone",
 ]
 
+DISCOVER = "discover"
+"""Stands in place of the values of a ``by`` column that are not known in advance."""
 RANKED = frozenset(["rank", "close"])
 """Columns that releases of ranked cells have beside the others."""
 
@@ -55,6 +59,9 @@ RESERVED = frozenset(
     ]
 )
 """Columns of a release; a ``by`` column stands beside them under its own name."""
+
+MEASURED = frozenset(["first_step", "visible_from", "measured"])
+"""Columns of a measurement of discovered cells, beside which their names stand."""
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)

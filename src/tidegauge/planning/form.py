@@ -265,6 +265,27 @@ class DistinctForm(_Strict):
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
+def _discovery_view(value: Any, step_us: int | None) -> Decay:
+    """Read in which view an item has to stand out."""
+    if isinstance(value, Scalar) and value == "running":
+        return Running()
+    return Window(fields.length(value, step_us))
+
+
+class DiscoverForm(_Strict):
+    """When a value that is not known in advance is named."""
+
+    view: Annotated[Decay | None, _scalar(_discovery_view, str | int, steps=True)] = Field(
+        None,
+        description="The count that has to stand out: running, or of the last 7d, say; default: "
+        "the view of the gauge in which the least does",
+    )
+    delta_share: Number = Field(Fraction(1, 2), description="Part of delta spent on names")
+    expected_items: Count = Field(
+        100_000, description="About how many items will come; more are accepted"
+    )
+
+
 class TopForm(_Strict):
     """The cells with the most rows."""
 
@@ -283,15 +304,11 @@ class FileForm(_Strict):
 
 def _values(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     if isinstance(value, Scalar):
-        if value == "discover":
-            raise refusal(
-                "Expected known values, got discover. Values that are not known in advance are "
-                "not available in this version: even their names would have to be protected. List "
-                "them, or write {file: values.csv}."
-            )
+        if value == fields.DISCOVER:
+            return fields.DISCOVER
         raise refusal(
             f"Expected a list of known values, got {fields.seen(value)}. Write ['a', 'b'], or "
-            "{file: values.csv}."
+            "{file: values.csv}; or discover, if they are not known in advance."
         )
     if isinstance(value, dict):
         return handler(value)
@@ -444,8 +461,17 @@ class GaugeForm(_Strict):
     top_k: TopForm | None = Field(None, description="A count by cells: its largest, ranked")
     by: dict[
         Key,
-        Annotated[FileForm, WrapValidator(_values, json_schema_input_type=list[str] | FileForm)],
-    ] = Field(default_factory=dict, description="Known values; several columns cross")
+        Annotated[
+            FileForm,
+            WrapValidator(
+                _values, json_schema_input_type=list[str] | FileForm | Literal["discover"]
+            ),
+        ],
+    ] = Field(
+        default_factory=dict,
+        description="Known values, or discover; several columns cross",
+    )
+    discover: DiscoverForm | None = Field(None, description="When values of by: discover are named")
     other: Line = Field("other", description="Name of the cell for the rest; drop leaves it out")
     totals: Annotated[bool, PlainValidator(_truth, json_schema_input_type=bool)] = Field(
         default=False, description="Publish the sum of all cells as well, as the cell *"

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from tidegauge.checks import integer
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Window
@@ -18,6 +19,7 @@ __all__ = [
     "ALL_CELLS",
     "MOST_CELLS",
     "MOST_VALUES",
+    "UNKNOWN_CELLS",
     "Clock",
     "IdUnit",
     "Kind",
@@ -40,6 +42,10 @@ ALL_CELLS = "*"
 
 MOST_CELLS = 1 << 20
 """Most cells of one gauge: with a thousand steps that is 8 GB of exact totals."""
+
+
+UNKNOWN_CELLS = 1 << 31
+"""Most items of one gauge that discovers its cells: more would not fit into its numbers."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,8 @@ class PlannedGauge:
             event that is a set: how many times it counts in a cell, or how many values it brings.
         round_to: The value of one grain.
         where: Canonical text of the predicate; a row counts only if it is TRUE; None: every row.
-        by: Name of each column that cells are made of, and its known values.
+        by: Name of each column that cells are made of, and its known values; none of a column
+            whose values are discovered.
         other: Name of the cell for the rest of each ``by`` column; None: the rest is dropped.
         views: Name and decay of each published view.
         every: For the views that are read only at every n-th step, counted from the start: n.
@@ -111,6 +118,7 @@ class PlannedGauge:
         totals: Whether the sum of all cells is published as well, as the cell ``*``.
         max_items: Most cells that one event touches.
         top: How many cells are published at a step, the largest in their order; None: all.
+        discover: How cells are discovered, as it was asked for; None: all are known.
     """
 
     name: str
@@ -130,6 +138,7 @@ class PlannedGauge:
     totals: bool = False
     max_items: int = 1
     top: int | None = None
+    discover: Discover | None = None
 
     @cached_property
     def shown(self) -> GaugePlan:
@@ -152,9 +161,19 @@ class PlannedGauge:
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:
-        """The crossed values in declared order, the first column slowest; ``((),)`` without by."""
+        """The crossed values in declared order, the first column slowest; ``((),)`` without by.
+
+        Of a gauge that discovers its cells: none that is known.
+        """
         rest = () if self.other is None else (self.other,)
+        if self.discover is not None:
+            return ()
         return tuple(itertools.product(*(values + rest for _, values in self.by)))
+
+    @property
+    def number_of_cells(self) -> int | None:
+        """How many cells there are; None: nobody knows, for they are discovered."""
+        return len(self.cells) if self.discover is None else None
 
     def every_of(self, view: str) -> int:
         """At every how many steps a view is published: at step t, from 1, with t % every == 0."""
@@ -196,7 +215,7 @@ def neighbors_of(
     relation: NeighboringRelation,
     low: int,
     high: int,
-    cells: int,
+    cells: int | None,
     distinct: Distinct | None = None,
     max_items: int = 1,
 ) -> Neighbors:
@@ -207,12 +226,14 @@ def neighbors_of(
     return Neighbors(unit, relation, min(low, 0), max(high, 0), max_items, cells, distinct)
 
 
-def count_cells(by: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> int:
-    """Return the number of cells.
+def count_cells(by: Sequence[tuple[str, tuple[str, ...]]], other: str | None) -> int | None:
+    """Return the number of cells; None: some values are discovered.
 
     Raises:
         InvalidParameter: There are too many.
     """
+    if not all(values for _, values in by):
+        return None
     cells = 1
     for _, values in by:
         cells *= len(values) + (other is not None)

@@ -8,15 +8,17 @@ from typing import Any
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.mechanisms.plan import GaugePlan, views_read
-from tidegauge.mechanisms.stored import Reader, fraction_text, plain
+from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
 from tidegauge.planning.durations import microseconds_of
-from tidegauge.planning.fields import RANKED, RESERVED, is_line
+from tidegauge.planning.fields import DISCOVER, MEASURED, RANKED, RESERVED, is_line
 from tidegauge.planning.fields import name as folder_name
 from tidegauge.planning.fields import zone as known_zone
 from tidegauge.planning.parts import (
     ALL_CELLS,
     MOST_CELLS,
+    UNKNOWN_CELLS,
     Clock,
     IdUnit,
     Kind,
@@ -59,7 +61,7 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         "high": gauge.high,
         "round_to": fraction_text(gauge.round_to),
         "where": gauge.where,
-        "by": [[column, list(values)] for column, values in gauge.by],
+        "by": [[column, list(values) or DISCOVER] for column, values in gauge.by],
         "other": gauge.other,
         "views": [[name, plain(decay)] for name, decay in gauge.views],
         "every": dict(gauge.every),
@@ -67,6 +69,8 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         "budget_weight": fraction_text(gauge.budget_weight),
         "mechanism": gauge.mechanism.stored(),
     }
+    if gauge.discover is not None:
+        data["discover"] = _discover_data(gauge.discover)
     if gauge.totals:
         data["totals"] = True
     if gauge.max_items != 1:
@@ -74,6 +78,24 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
     if gauge.top is not None:
         data["top"] = gauge.top
     return data
+
+
+def _discover_data(discover: Discover) -> dict[str, Any]:
+    return {
+        "view": None if discover.decay is None else plain(discover.decay),
+        "delta_share": fraction_text(discover.delta_share),
+        "expected_items": discover.expected_items,
+    }
+
+
+def _discover_of(reader: Reader) -> Discover:
+    """Read how cells are discovered."""
+    view = reader.take("view")
+    decay = None if view is None else read_as(view, Running, Window)
+    share, items = reader.fraction("delta_share"), reader.integer("expected_items")
+    found = discover_of(decay, share, items)
+    reader.done()
+    return found
 
 
 def clock_of(reader: Reader) -> Clock:
@@ -143,6 +165,9 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         totals="totals" in reader.names and reader.flag("totals"),
         max_items=reader.integer("max_items") if "max_items" in reader.names else 1,
         top=reader.integer("top") if "top" in reader.names else None,
+        discover=_discover_of(Reader(reader.take("discover"), "discover"))
+        if "discover" in reader.names
+        else None,
     )
     reader.done()
     every.done()
@@ -154,8 +179,17 @@ def _check_cells(gauge: PlannedGauge) -> None:
     for i, (column, values) in enumerate(gauge.by):
         rest = () if gauge.other is None else (gauge.other,)
         repeated = len(set(values + rest)) < len(values + rest)
-        if repeated or not values or column in dict(gauge.by[:i]):
-            raise changed("by columns and values, each once", "one twice, or none")
+        if repeated or column in dict(gauge.by[:i]):
+            raise changed("by columns and values, each once", "one twice")
+    unknown = [column for column, values in gauge.by if not values]
+    if bool(unknown) != (gauge.discover is not None):
+        raise changed("columns to discover, and how; or neither", "one alone")
+    if unknown and (gauge.kind == "count_distinct" or gauge.totals):
+        raise changed("counts or sums of discovered cells, without totals", "others")
+    if unknown and not MEASURED.isdisjoint(dict(gauge.by)):
+        raise changed("by columns that no measurement has", "one that it has")
+    if unknown and len(unknown) == len(gauge.by) and gauge.other is not None:
+        raise changed("no cell for the rest where nothing is left over", "one")
 
 
 def _check_gauge(gauge: PlannedGauge) -> None:
@@ -189,7 +223,8 @@ def _check_contribution(gauge: PlannedGauge) -> None:
     distinct = gauge.kind == "count_distinct"
     if gauge.kind != "sum" and (gauge.low, gauge.round_to) != (0, Fraction(1)):
         raise changed("a count to go up by whole numbers", "another contribution")
-    if not 1 <= gauge.max_items <= (1 if distinct else len(gauge.cells)):
+    cells = gauge.number_of_cells or UNKNOWN_CELLS
+    if not 1 <= gauge.max_items <= (1 if distinct else cells):
         raise changed("an event to touch no more cells than there are", "more, or none")
     if distinct and gauge.by and gauge.high != 1:
         raise changed("one value of an event where they are counted by cells", "several")
@@ -197,7 +232,7 @@ def _check_contribution(gauge: PlannedGauge) -> None:
 
 def _check_top(gauge: PlannedGauge, top: int) -> None:
     whole = gauge.kind != "count" or gauge.totals or gauge.other is not None or not gauge.by
-    if whole or not 1 <= top <= MOST_CELLS:
+    if gauge.discover is not None or whole or not 1 <= top <= MOST_CELLS:
         raise changed("the largest of known cells that are counted", "those of another gauge")
     if not RANKED.isdisjoint(dict(gauge.by)):
         raise changed("by columns that no ranked release has", "one that it has")
@@ -223,7 +258,9 @@ def _where(text: str | None) -> str | None:
 def _by(item: Any) -> tuple[str, tuple[str, ...]]:
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str):
         values = item[1]
-        if isinstance(values, list) and all(isinstance(value, str) for value in values):
+        if values == DISCOVER:
+            return item[0], ()
+        if isinstance(values, list) and values and all(isinstance(value, str) for value in values):
             return item[0], tuple(values)
     raise changed("each by column with a list of values", shown(item))
 

@@ -7,12 +7,15 @@ no float, so that every reader hashes the same bytes. A plan is made from a conf
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.stored import Reader, plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
 from tidegauge.planning.parts import (
@@ -33,8 +36,10 @@ from tidegauge.planning.parts_data import (
     time_of,
     unit_of,
 )
+from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
+from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import (
     Contributions,
     Distinct,
@@ -197,21 +202,42 @@ class Plan:
         return Event() if self.unit is None else Contributions(self.unit.max_contributions)
 
     @property
+    def names(self) -> Fraction:
+        """What all gauges together spend of delta on the names of discovered cells."""
+        found = (gauge.mechanism.discovery for gauge in self.gauges)
+        return sum((one.delta for one in found if one is not None), Fraction(0))
+
+    @property
     def ledger(self) -> Ledger:
         """The account, with every gauge charged at once.
 
         Raises:
             BudgetExceeded: Together they exceed the guarantee.
         """
-        ledger = Ledger(self.guarantee)
+        ledger = Ledger(self.guarantee, names=self.names)
         ledger.charge({gauge.name: gauge.mechanism.cost for gauge in self.gauges})
         return ledger
+
+    def noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
+        """Return what all gauges spend on noise; names of discovered cells come on top.
+
+        Args:
+            releases: How often everything was released; each time costs all of it again.
+        """
+        if self.names:
+            costs = [gauge.mechanism.cost for gauge in self.gauges]
+            squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
+            return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))
+        spent = self.ledger.total(releases)
+        assert spent is not None
+        assert not isinstance(spent, ApproxDP)  # no names are in it
+        return spent
 
     def neighbors(
         self,
         low: int,
         high: int,
-        cells: int,
+        cells: int | None,
         distinct: Distinct | None = None,
         max_items: int = 1,
     ) -> Neighbors:
@@ -237,15 +263,35 @@ class Plan:
                 raise changed("a row to count once, in one cell", "more, without sets of rows")
             mechanism.verify()
             distinct = distinct_of(gauge.kind, gauge.views)
-            low, high, cells = gauge.low, gauge.high, len(gauge.cells)
+            low, high, cells = gauge.low, gauge.high, gauge.number_of_cells
             expected = self.neighbors(low, high, cells, distinct, gauge.max_items)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:
                 raise changed("a mechanism for these steps and views", "one for others")
+        self._verify_discovery()
         if len({type(gauge.mechanism.cost) for gauge in self.gauges}) > 1:
             raise changed("one kind of noise in all gauges", "two, whose costs do not add up")
         self.ledger  # noqa: B018 (it refuses to exceed the guarantee)
+
+    def _verify_discovery(self) -> None:
+        """Refuse gauges that discover their cells in another way than was asked for."""
+        if not any(gauge.discover for gauge in self.gauges):
+            spends: Sequence[Fraction] = [Fraction(0)] * len(self.gauges)
+        elif isinstance(self.guarantee, ApproxDP):
+            spends = deltas(self.guarantee, [gauge.discover for gauge in self.gauges])
+        else:
+            raise changed("epsilon and delta where cells are discovered", "another guarantee")
+        for gauge, delta in zip(self.gauges, spends, strict=True):
+            asked, planned = gauge.discover, gauge.mechanism.discovery
+            if (asked is None) != (planned is None):
+                raise changed("a mechanism that discovers cells where it is asked to", "another")
+            if asked is None or planned is None:
+                continue
+            if asked.decay not in (None, planned.decay) or planned.delta != delta:
+                raise changed("names that are found as it was asked for", "others")
+            if asked.expected_items != planned.expected_items:
+                raise changed("as many expected items as were declared", "others")
 
     @staticmethod
     def from_bytes(data: bytes) -> Plan:

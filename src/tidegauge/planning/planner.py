@@ -91,6 +91,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         name=gauge.name,
         budget_weight=gauge.budget_weight,
         strategy=gauge.strategy,
+        discover=gauge.discover,
     )
 
 
@@ -116,6 +117,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         budget_weight=gauge.budget_weight,
         mechanism=mechanism,
         totals=gauge.totals,
+        discover=gauge.discover,
         max_items=gauge.max_items,
         top=gauge.top,
     )

@@ -69,6 +69,7 @@ def guarantee_of_all(plan: Plan, releases: int) -> Guarantee:
         case GaussianDP(mu=mu):
             return GaussianDP(sqrt_up(releases * mu**2))
         case ApproxDP(epsilon=epsilon, delta=delta):
+            delta += (releases - 1) * plan.names
             return ApproxDP(max(epsilon, epsilon_of(plan, releases)), delta)
 
 
@@ -77,15 +78,12 @@ def odds(plan: Plan, releases: int = 1) -> str:
 
     From the trade-off of what was spent: the most that any test with 5 % of false alarms finds.
     """
-    spent = plan.ledger.total(releases)
-    assert spent is not None
+    spent = plan.noise(releases)
     if isinstance(spent, GaussianDP):
         normal = NormalDist()
-        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu))
+        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(releases * plan.names)
     elif isinstance(spent, PureDP):
         found = _found(float(spent.epsilon), 0.0)
-    elif isinstance(spent, ApproxDP):  # noise, and names of items on top
-        found = _found(float(spent.epsilon), float(spent.delta))
     else:
         found = min(_found(float(epsilon_from_rho(spent.rho, d)), d) for d in _DELTAS)
     percent = min(100.0, math.ceil(1000 * found * (1 + 1e-12)) / 10)

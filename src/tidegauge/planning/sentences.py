@@ -7,7 +7,14 @@ from fractions import Fraction
 from tidegauge.planning.durations import instant_text, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import protected_of
-from tidegauge.planning.words import budget_share, gauge_in_words, length_in_words, view_in_words
+from tidegauge.planning.words import (
+    budget_share,
+    gauge_in_words,
+    length_in_words,
+    noise_delta_of,
+    threshold_in_words,
+    view_in_words,
+)
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import rounded_up
 from tidegauge.strategies.decay import Decay
@@ -24,7 +31,18 @@ def not_covered(plan: Plan) -> tuple[str, ...]:
         "Another plan over the same data, or another store of this one: its cost comes on top.",
         "What anybody publishes from the exact data by another way.",
         "What the time, memory and power of the machine tell those who can measure them.",
+        *_unknown(plan),
     )
+
+
+def _unknown(plan: Plan) -> list[str]:
+    """What the promise leaves open where cells are discovered: what they take of the machine."""
+    if not any(gauge.discover for gauge in plan.gauges):
+        return []
+    return [
+        "That values nobody foresaw take room: a run whose disk or memory they fill ends, and that "
+        "it ends, or how long it takes, can be seen by those who see it run."
+    ]
 
 
 def duties(plan: Plan, releases: int = 1) -> tuple[str, ...]:
@@ -100,10 +118,15 @@ def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
     if gauge.where is not None:
         found[f"{name}, where"] = _code(gauge.where)
     for column, values in gauge.by:
+        if not values:
+            found[f"{name}, values of {column}"] = "discovered"
+            continue
         shown = ", ".join(_code(value) for value in values[:_FEW])
         more = f" and {len(values) - _FEW:,} more (plan.json)" if len(values) > _FEW else ""
         found[f"{name}, values of {column}"] = shown + more
-    if gauge.by:
+    if gauge.discover is not None:
+        found[f"{name}, expected items"] = f"{gauge.discover.expected_items:,}"
+    if any(values for _, values in gauge.by):
         found[f"{name}, other"] = "dropped" if gauge.other is None else _code(gauge.other)
     limit = "largest total of a cell and step"
     if gauge.mechanism.neighbors.lasting:
@@ -153,11 +176,37 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     totals = "; and of each of them the sum of all cells, as the cell *" if gauge.totals else ""
     top = f"; of each the {gauge.top} largest cells, ranked by noisy values" if gauge.top else ""
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
+    if gauge.discover is not None:
+        number = "cells that are discovered"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
-        f"Published: {views}{totals}{top}."
+        f"Published: {views}{totals}{top}.{names_of(plan, gauge)}"
+    )
+
+
+def names_of(plan: Plan, gauge: PlannedGauge) -> str:
+    """Return how the cells of a gauge come to be named, and at what cost; nothing if all are known.
+
+    Begins with a space where there is something to say.
+    """
+    found = gauge.mechanism.discovery
+    if found is None:
+        return ""
+    sentence, unit = threshold_in_words(plan, gauge), "event" if plan.unit is None else "id"
+    kind = (
+        "This holds also where later events are chosen after reading what was published."
+        if found.adaptive
+        else "This holds for streams fixed in advance: where events are chosen after reading what "
+        "was published, a name could be shown with a larger chance."
+    )
+    return (
+        f" {sentence[0].upper()}{sentence[1:]}; from then on it is published at every step, and "
+        "what was measured of it before stands in its measurement. Until then nothing of it is: no "
+        f"name, number or count. A name that one {unit} alone brings is "
+        f"shown with a chance of at most {rounded_up(found.delta)}, which is a part of delta; "
+        f"{rounded_up(noise_delta_of(plan))} of delta is spent on noise. {kind}"
     )
 
 
@@ -190,7 +239,13 @@ def left_out(plan: Plan) -> tuple[str, ...]:
             "repeats beyond what is declared; and events that began before the first step, or "
             "whose first step was published before they came"
         )
-    if any(gauge.by and gauge.other is None for gauge in plan.gauges):
+    found = [column for g in plan.gauges for column, values in g.by if not values]
+    if found:
+        rows.append(
+            f"in a gauge that discovers values of {' and '.join(dict.fromkeys(found))}, rows "
+            "without one (null or empty text), or with one of more than 1,024 bytes"
+        )
+    if any(g.other is None and any(values for _, values in g.by) for g in plan.gauges):
         rows.append("rows whose value is not among the declared ones, where other is dropped")
     sums = [gauge for gauge in plan.gauges if gauge.kind == "sum"]
     counted = [gauge for gauge in plan.gauges if gauge.kind == "count_distinct"]
@@ -198,6 +253,11 @@ def left_out(plan: Plan) -> tuple[str, ...]:
     if sums:
         rows.append("rows without a number in a column that is summed")
         cut.insert(0, "A value outside the bounds of its sum counts as the nearest bound.")
+    if found:
+        cut.append(
+            "Discovered values are compared as text, byte for byte: composed and decomposed "
+            "letters are two, the integer 1 and the text 1 are one, 1.0 is another."
+        )
     if counted:
         rows.append("rows without a value in a column whose different values are counted")
         cut.append("Values are different if their texts are, byte for byte.")
@@ -221,13 +281,22 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
             ", and keyed hashes of the values that later counts need, with their cells and when "
             "they were seen last"
         )
+    noise = "under keys of the operating system, erased after use"
+    if any(gauge.discover for gauge in plan.gauges):
+        ids += (
+            ", and every value that was discovered, named or not, with the keys of its noise: a "
+            "name that is shown later has its past measured anew, with the noise that it had"
+        )
+        noise += (
+            " (those of discovered values are kept in the store, as long as it has private state)"
+        )
     kept = (
         "They are kept as long as the store, for there is no end."
         if plan.clock.end is None
         else "They are erased when the last step is measured."
     )
     return (
-        "Noise comes from AES-256 under keys of the operating system, erased after use: the "
+        f"Noise comes from AES-256 {noise}: the "
         "promise holds against readers who cannot break AES.",
         f"The store holds exact totals of the past, as far as later steps need them{ids}. {kept} "
         "Only its owner may read it (mode 0600).",

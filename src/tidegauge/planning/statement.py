@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import guarantee_of_all, odds, protected_of
 from tidegauge.planning.sentences import at_rest, declared, duties, left_out, measured, not_covered
-from tidegauge.planning.words import delta_of, epsilon_of, k_events
+from tidegauge.planning.words import delta_of, epsilon_of, k_events, noise_delta_of
 from tidegauge.privacy.conversion import mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP, rounded_up
 from tidegauge.privacy.statement import bullets, exactly, more_units, named, numbers
@@ -89,9 +88,9 @@ def _source(plan: Plan, releases: int) -> str:
 
 
 def _numbers(plan: Plan, releases: int) -> str:
-    spent = plan.ledger.total(releases)
-    delta = delta_of(plan) or Fraction(1, 10**9)
-    text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta)}."
+    spent = plan.noise(releases)
+    delta, names = noise_delta_of(plan), releases * plan.names
+    text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta, names)}."
     if releases > 1:
         text += f" Promised was {named(plan.guarantee)}."
     return text
@@ -115,13 +114,13 @@ def _errata(further: Sequence[Further]) -> list[str]:
 def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
     """What stands behind the page."""
     releases, protected = 1 + len(further), protected_of(plan)
-    spent = plan.ledger.total(releases)
-    assert spent is not None
+    spent = plan.noise(releases)
     return [
         "## The promise, as defined",
         *exactly(guarantee_of_all(plan, releases), spent, protected.question),
+        *_of_names(plan, releases),
         f"## Several {protected.units}",
-        more_units(spent, protected, delta_of(plan) or Fraction(1, 10**9)),
+        more_units(spent, protected, noise_delta_of(plan), releases * plan.names),
         "## Gauges",
         bullets(f"**{gauge.name}**: {measured(plan, gauge)}" for gauge in plan.gauges),
         "## Declared, not protected",
@@ -133,6 +132,17 @@ def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
         "## Noise and storage",
         bullets(at_rest(plan)),
         *(() if further else ("## Errata", bullets(["None so far."]))),
+    ]
+
+
+def _of_names(plan: Plan, releases: int) -> list[str]:
+    """What names of discovered cells add to what is said of the noise."""
+    if not plan.names:
+        return []
+    return [
+        "What is said of mu, and of odds, is of the noise. The names of discovered values add at "
+        f"most {rounded_up(releases * plan.names)} to the probability of any result; the delta "
+        "above has it in it."
     ]
 
 
@@ -178,8 +188,8 @@ def privacy_data(plan: Plan, further: Sequence[Further] = ()) -> dict[str, Any]:
 
 def _guarantee(plan: Plan, releases: int) -> dict[str, str]:
     """The guarantee as promised, and what all releases spent; decimals as text, rounded up."""
-    promised, spent = plan.guarantee, plan.ledger.total(releases)
-    delta = delta_of(plan)
+    promised, spent = plan.guarantee, plan.noise(releases)
+    delta = delta_of(plan, releases)
     found = {
         "promised": repr(promised),
         "spent": repr(spent),

@@ -34,8 +34,10 @@ __all__ = [
     "gauge_in_words",
     "k_events",
     "length_in_words",
+    "noise_delta_of",
     "ratio_to_bound",
     "span_in_words",
+    "threshold_in_words",
     "view_in_words",
 ]
 
@@ -66,7 +68,7 @@ def described(plan: Plan) -> dict[str, Any]:
         "sha256": plan.sha256,
         "fingerprint": plan.fingerprint,
         "guarantee": repr(plan.guarantee),
-        "spent": repr(plan.ledger.total()),
+        "spent": repr(plan.noise()),
         "epsilon": float(epsilon_of(plan)),
         "delta": float(delta_of(plan)),
         "k_events": [
@@ -84,7 +86,7 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
     return {
         "name": gauge.name,
         "kind": gauge.kind,
-        "cells": len(gauge.cells),
+        "cells": gauge.number_of_cells,
         "budget_share": budget_share(plan, gauge),
         "strategy": type(mechanism.strategy).__name__,
         "measures": mechanism.measures,
@@ -93,7 +95,41 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "band": mechanism.band,
         "max_per_step": float(mechanism.max_per_step * gauge.round_to),
         "views": [_view(plan, gauge, name, decay) for name, decay in gauge.views],
+        **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
     }
+
+
+def _discovery(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
+    """When a discovered cell is named, and what names cost."""
+    found = gauge.mechanism.discovery
+    assert found is not None
+    return {
+        "columns": [column for column, values in gauge.by if not values],
+        "view": found.view,
+        "decay": view_in_words(found.decay, plan.clock.step_us),
+        "threshold": float(found.threshold * gauge.round_to),
+        "delta": float(found.delta),
+        "noise_delta": float(noise_delta_of(plan)),
+        "adaptive": found.adaptive,
+        "expected_items": found.expected_items,
+        "named": threshold_in_words(plan, gauge),
+    }
+
+
+def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
+    """Return when a cell of a gauge that discovers them is named: a sentence without a full stop.
+
+    The number is rounded up: a count that is said to pass does pass.
+    """
+    found = gauge.mechanism.discovery
+    assert found is not None
+    threshold = found.threshold * gauge.round_to
+    least = gauge.round_to * math.ceil(threshold / gauge.round_to)
+    number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
+    columns = " and ".join(column for column, _ in gauge.by)
+    span = span_in_words(found.decay, plan.clock.step_us)
+    what = gauge_in_words(gauge)
+    return f"a value of {columns} is named once its noisy {what} {span} passes {number}"
 
 
 def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
@@ -169,15 +205,18 @@ def budget_share(plan: Plan, gauge: PlannedGauge) -> float:
     return float(gauge.budget_weight / sum(other.budget_weight for other in plan.gauges))
 
 
-def delta_of(plan: Plan) -> Fraction:
-    """Return the delta at which the promise is read: the plan's own, 0 for pure, else 1e-9."""
+def delta_of(plan: Plan, releases: int = 1) -> Fraction:
+    """Return the delta at which the promise is read: the plan's own, 0 for pure, else 1e-9.
+
+    Names of discovered cells cost their part of it with every release.
+    """
     if isinstance(plan.guarantee, ApproxDP):
-        return plan.guarantee.delta
+        return plan.guarantee.delta + (releases - 1) * plan.names
     return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
 
 
 def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
-    """Return the epsilon that all gauges together spend at :func:`delta_of`, rounded up.
+    """Return the epsilon that all gauges together spend at :func:`noise_delta_of`, rounded up.
 
     Args:
         plan: Whose gauges.
@@ -186,15 +225,19 @@ def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
     return _for_units(plan, (1,), releases)[0].epsilon
 
 
+def noise_delta_of(plan: Plan) -> Fraction:
+    """Return the delta at which the noise is read; names of discovered cells have the rest."""
+    return (delta_of(plan) or _DELTA) - plan.names
+
+
 def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
     """Return what is spent for one unit, read for k of them; see :func:`epsilon_of`."""
     return _for_units(plan, K_EVENTS, releases)
 
 
 def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
-    spent = plan.ledger.total(releases)
-    assert spent is not None
-    return k_event_table(spent, delta_of(plan) or _DELTA, ks)
+    spent = plan.noise(releases)
+    return k_event_table(spent, noise_delta_of(plan), ks, releases * plan.names)
 
 
 def length_in_words(steps: Fraction | int, step_us: int | None) -> str:

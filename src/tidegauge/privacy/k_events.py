@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import final
 
 from tidegauge.checks import integer
@@ -21,6 +22,7 @@ __all__ = ["K_EVENTS", "KEvents", "k_event_table"]
 K_EVENTS = (2, 5, 10, 20, 50)
 """For how many events the table of a statement has rows."""
 
+_SLACK = 1e-6  # of a step: quantiles of the normal law are right to far less
 _WHY_KS = "A row is for that many events of one person. Give whole numbers such as (2, 5, 10)."
 
 
@@ -41,18 +43,28 @@ class KEvents:
 
 
 def k_event_table(
-    guarantee: Guarantee, delta: Number, ks: Sequence[int] = K_EVENTS
+    guarantee: Guarantee,
+    delta: Number,
+    ks: Sequence[int] = K_EVENTS,
+    names: Fraction = Fraction(0),
 ) -> tuple[KEvents, ...]:
-    """Return what a guarantee for one event means for k events of the same person.
+    r"""Return what a guarantee for one event means for k events of the same person.
 
     Gaussian: k mu, by the exact curve. Pure: k epsilon. zCDP: k^2 rho. (epsilon, delta): k epsilon
     and delta (e^(k eps) - 1) / (e^eps - 1), which soon promises nothing: give the Gaussian spend
     behind it if there is one.
 
+    Names of items that nobody knew before come on top of noise: for one unit they add d to every
+    probability, so a result of probability p gets at most :math:`T(p) = G(p) + d`, with
+    :math:`G(p) = \Phi(\Phi^{-1}(p) + \mu)`. G is concave and 0 at 0, so
+    :math:`G(p + q) \le G(p) + G(q)`, and k units get at most :math:`G^k(p) + d_k` with
+    :math:`d_1 = d, d_k = G(d_{k-1}) + d`: delta grows by d_k.
+
     Args:
         guarantee: What was promised, or better what was spent, for one event.
         delta: At which delta a Gaussian or zCDP spend is read.
         ks: Numbers of events.
+        names: What names may add to delta for one unit; beside a Gaussian spend only.
 
     Raises:
         InvalidParameter: A number is out of range.
@@ -70,7 +82,27 @@ def k_event_table(
     for k in ks:
         integer("ks", k, low=1, high=1 << 40, why=_WHY_KS)
     delta = ApproxDP(1, delta).delta
-    return tuple(_k_events(guarantee, delta, k) for k in ks)
+    rows = (_k_events(guarantee, delta, k) for k in ks)
+    if not names:
+        return tuple(rows)
+    assert isinstance(guarantee, GaussianDP)  # of one kind of noise where names are found
+    mu = float(guarantee.mu)
+    return tuple(
+        KEvents(
+            row.events, row.epsilon, min(Fraction(1), row.delta + _names(names, mu, row.events))
+        )
+        for row in rows
+    )
+
+
+def _names(names: Fraction, mu: float, k: int) -> Fraction:
+    """What names add to delta for k units; rounded up."""
+    normal, found = NormalDist(), float(names)
+    for _ in range(k - 1):
+        if found >= 1:
+            return Fraction(1)
+        found = (normal.cdf(normal.inv_cdf(found) + mu) + float(names)) * (1 + _SLACK)
+    return names if k == 1 else ceil_decimal(min(1.0, found * (1 + _SLACK)))
 
 
 def _k_events(guarantee: Guarantee, delta: Fraction, k: int) -> KEvents:

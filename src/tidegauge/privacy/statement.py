@@ -113,21 +113,24 @@ def exactly(guarantee: Guarantee, spent: Spend | None, question: str) -> Iterabl
             )
 
 
-def numbers(guarantee: Guarantee, spent: Spend | None, delta: Fraction) -> str:
+def numbers(
+    guarantee: Guarantee, spent: Spend | None, delta: Fraction, names: Fraction = Fraction(0)
+) -> str:
     """Return the guarantee in numbers, and what it is worth in others; no full stop.
 
     Args:
         guarantee: What is promised.
         spent: What was spent, if it is known.
         delta: At which delta a Gaussian or zCDP spend is read as (epsilon, delta).
+        names: What names of discovered items may add to it.
     """
     loss = spent or guarantee
     found = [named(guarantee)]
     if spent is not None and named(spent) not in found:
         found.append(f"spent: {named(spent)}")
     if isinstance(loss, GaussianDP | ZCDP):
-        (row,) = k_event_table(loss, delta, (1,))
-        pair = f"(epsilon, delta) = ({rounded_up(row.epsilon)}, {rounded_up(delta)})"
+        (row,) = k_event_table(loss, delta, (1,), names)
+        pair = f"(epsilon, delta) = ({rounded_up(row.epsilon)}, {rounded_up(row.delta)})"
         if not isinstance(guarantee, ApproxDP):
             found.append(f"{pair}, one of its pairs: any smaller delta has a larger epsilon")
         elif pair not in found:
@@ -150,15 +153,18 @@ def named(guarantee: Guarantee) -> str:
             return f"(epsilon, delta) = ({rounded_up(epsilon)}, {rounded_up(delta)})"
 
 
-def more_units(loss: Guarantee, protected: Protected, delta: Number) -> str:
+def more_units(
+    loss: Guarantee, protected: Protected, delta: Number, names: Fraction = Fraction(0)
+) -> str:
     """Return what a loss means for several units together: a table, and where moves stand in it.
 
     Args:
         loss: What one unit may lose.
         protected: The unit.
         delta: At which delta a Gaussian or zCDP loss is read.
+        names: What names of discovered items may add to it for one unit.
     """
-    rows = k_event_table(loss, delta)
+    rows = k_event_table(loss, delta, names=names)
     units = protected.units
     lines = [f"| {units} | epsilon | delta |", "| ---: | ---: | ---: |"]
     lines += [f"| {row.events} | {_cells(row)} |" for row in rows]

@@ -27,7 +27,7 @@ grocery: setup   ## publish a year of supermarket baskets, protecting households
 	@echo "The statement: examples/grocery/output/public/PRIVACY.md. The picture: examples/grocery/output/baskets.png"
 
 reproduce: setup ## compare the systems of the papers with ours; writes tables and figures
-	$(BIN)/python examples/reproduce/bolot.py
+	for script in bolot perrier cardoso_rogers; do $(BIN)/python examples/reproduce/$$script.py || exit 1; done
 
 test: setup      ## run the tests
 	$(BIN)/python -m pytest -q -n auto -m "not slow"

@@ -16,12 +16,18 @@ which most of it was spent. The traps of these data, and what is done about them
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 
 OUTPUT = Path(__file__).parent / "output"
+OVER_THE_COUNTER = (  # product categories: medicine that needs no prescription
+    "ANALGESICS", "ANTACIDS", "COLD AND FLU", "EYE AND EAR CARE PRODUCTS", "FAMILY PLANNING",
+    "FIRST AID PRODUCTS", "FOOT CARE PRODUCTS", "LAXATIVES", "SINUS AND ALLERGY",
+    "SMOKING CESSATIONS", "VITAMINS",
+)  # fmt: skip
 
 
 def data_folder() -> Path:
@@ -60,6 +66,29 @@ def baskets() -> pl.DataFrame:
     utc = pl.col("time").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     named = (utc, pl.col("basket_id").alias("basket"), "household", "department", "spent")
     return whole.select(*named).sort("time", "basket").collect()
+
+
+def items(column: str, categories: Sequence[str] | None = None) -> pl.DataFrame:
+    """Every item of every basket once, by time, basket and bytes: time (UTC), basket, item, spent.
+
+    Args:
+        column: What an item is: ``"product_id"``, ``"product_type"`` or ``"department"``.
+        categories: Product categories that count alone; None: all.
+    """
+    folder = data_folder()
+    named = pl.col(column).cast(pl.String).fill_null("other").alias("item")
+    products = pl.scan_parquet(folder / "products.parquet")
+    lines = pl.scan_parquet(folder / "transactions.parquet").join(
+        products.unique("product_id"), on="product_id", how="left"
+    )
+    if categories is not None:
+        lines = lines.filter(pl.col("product_category").is_in(list(categories)))
+    time = pl.col("transaction_timestamp").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    each = lines.group_by(pl.col("basket_id").alias("basket"), named).agg(
+        time=time.min(), spent=pl.col("sales_value").sum()
+    )
+    first = pl.col("time").min().over("basket")
+    return each.with_columns(first).sort("time", "basket", "item").collect()
 
 
 def main() -> None:

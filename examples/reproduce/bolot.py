@@ -13,22 +13,20 @@ lower, that of any epsilon-DP algorithm (Theorem 7).
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from common import STREAMS, WORK, Maker, figure, markdown, measured, script
 
 from tidegauge.mechanisms.comparison import least_std
 from tidegauge.papers import bolot
 from tidegauge.papers.system import GRAINS, System, plan_of
 from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Window
 
-OUTPUT = Path(__file__).resolve().parent / "output"
 EPSILON = 1
-STREAMS, WORK = 4000, 1 << 24  # streams side by side at most, and streams times steps
 NEAR = 0.98  # of the largest std: measured at the first step that has so much
 
 WINDOWS = (16, 64, 256, 1024, 4096)
@@ -75,9 +73,6 @@ class Row:
     system: str
     predicted: float
     measured: float | None
-
-
-Maker = Callable[[int], System]
 
 
 def systems(decay: Decay, horizon: int) -> dict[str, Maker]:
@@ -129,19 +124,6 @@ def _steps(horizon: int) -> list[int]:
     return sorted({*peaks, *range(horizon - 4096, horizon + 1)})
 
 
-def measured(make: Maker, step: int, work: int) -> float:
-    """The std of a system's error at a step, over streams that differ in their noise alone."""
-    streams = max(100, min(STREAMS, work // step))
-    bits = np.arange(step) % 3 == 0
-    with make(streams) as system:
-        exact, last = float(system.decay.weights(step)[::-1] @ bits), np.empty(0)
-        block = max(1, (1 << 19) // streams)
-        for start in range(0, step, block):
-            readings = np.repeat(bits[start : start + block, None], streams, axis=1)
-            last = system.update_many(readings)[-1]
-    return float(np.sqrt(np.mean((last - exact) ** 2)))
-
-
 def rows(family: str, parameter: float, decay: Decay, horizon: int, work: int) -> Iterator[Row]:
     """Every system at one parameter, then the bounds."""
     for name, make in systems(decay, horizon).items():
@@ -179,14 +161,15 @@ def table(found: list[Row]) -> str:
         "memories 10 %. Randomised response serves bits alone; all others serve readings in",
         "[0, 1].",
         "",
-        "| decay | parameter | system | predicted | measured |",
-        "| --- | --- | --- | --- | --- |",
     ]
-    for row in found:
-        seen = "" if row.measured is None else f"{row.measured:.3f}"
-        lines.append(
-            f"| {row.family} | {row.parameter:g} | {row.system} | {row.predicted:.3f} | {seen} |"
+    rows = [
+        (
+            row.family, f"{row.parameter:g}", row.system, f"{row.predicted:.3f}",
+            "" if row.measured is None else f"{row.measured:.3f}",
         )
+        for row in found
+    ]  # fmt: skip
+    lines += markdown(("decay", "parameter", "system", "predicted", "measured"), rows)
     return "\n".join([*lines, "", "## Where each wins", "", *wins(found), ""])
 
 
@@ -209,11 +192,8 @@ def wins(found: list[Row]) -> list[str]:
     return lines
 
 
-def figure(found: list[Row], path: Path) -> None:
+def draw(found: list[Row], path: Path) -> None:
     """Three panels: the std over W, over the memory 1/(1 - alpha), over c."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     from tidegauge.plots import OKABE_ITO
 
     colours = {
@@ -221,9 +201,7 @@ def figure(found: list[Row], path: Path) -> None:
         "input perturbation": OKABE_ITO[5], "randomised response (bits)": OKABE_ITO[2],
         "tidegauge": OKABE_ITO[0], "any factorization": "#888888", "any algorithm": "#bbbbbb",
     }  # fmt: skip
-    picture = Figure(figsize=(12, 4.6), layout="constrained")
-    FigureCanvasAgg(picture)
-    panels = picture.subplots(1, 3)
+    picture, panels = figure(3, (12, 4.6))
     names = {"window": "W", "exponential": "1 / (1 - alpha)", "polynomial": "c"}
     for panel, (family, label) in zip(panels, names.items(), strict=True):
         for system in dict.fromkeys(row.system for row in found if row.family == family):
@@ -244,8 +222,6 @@ def figure(found: list[Row], path: Path) -> None:
         panel.set_xscale("linear" if family == "polynomial" else "log")
         panel.set_xlabel(label)
         panel.set_title(f"{family} decay", loc="left", fontsize=10)
-        panel.grid(color="#dddddd", linewidth=0.6)
-        panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("std at the worst step, epsilon = 1")
     handles, labels = panels[0].get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=8, fontsize=8, frameon=False)
@@ -253,19 +229,5 @@ def figure(found: list[Row], path: Path) -> None:
     picture.savefig(path, dpi=150)
 
 
-def main() -> None:
-    """Print the table; write it, and the figure."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few parameters and streams")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder for both")
-    asked = parser.parse_args()
-    found = everything(asked.quick)
-    asked.output.mkdir(parents=True, exist_ok=True)
-    text = table(found)
-    (asked.output / "bolot.md").write_text(text)
-    figure(found, asked.output / "bolot.png")
-    print(text)
-
-
 if __name__ == "__main__":
-    main()
+    script("bolot", __doc__, everything, table, draw)

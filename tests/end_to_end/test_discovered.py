@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from terminals import on_a_terminal
 from test_neighbours import assert_look_the_same, seen
 from visits import CONFIG, START, rows_of_visits, write_visits
 
@@ -191,6 +192,16 @@ def test_a_table_and_a_picture_obey_no_name(published):
     drawn = CliRunner().invoke(program, words)
     assert drawn.exit_code == 0, drawn.output
     assert not set("\x1b\x07\0") & set((folder / "a.svg").read_text())
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_terminal_obeys_no_name(form, published):
+    folder, _ = published
+    words = ("export", "public", "--view", "running", "--format", form)
+    code, shown = on_a_terminal(*words, cwd=folder)
+    assert code == 0
+    assert "red" in shown
+    assert not set("\x1b\x07\0") & set(shown)
 
 
 def test_only_the_operator_hears_how_many_items_there_were(published):

@@ -280,7 +280,11 @@ class DiscoverForm(_Strict):
         description="The count that has to stand out: running, or of the last 7d, say; default: "
         "the view of the gauge in which the least does",
     )
-    delta_share: Number = Field(Fraction(1, 2), description="Part of delta spent on names")
+    delta_share: Number = Field(
+        Fraction(1, 2),
+        description="Part of delta spent on names",
+        json_schema_extra={"default": 0.5},
+    )
     expected_items: Count = Field(
         100_000, description="About how many items will come; more are accepted"
     )

@@ -6,7 +6,9 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import NormalDist
 
+import jsonschema
 import pytest
+from ruamel.yaml import YAML
 
 from tidegauge.engine.documents import documents, spend_of
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
@@ -16,6 +18,7 @@ from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.promise import odds
+from tidegauge.planning.schema import config_schema
 from tidegauge.planning.statement import Further, privacy_data, privacy_text
 from tidegauge.planning.words import described, k_events
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP
@@ -67,6 +70,18 @@ def test_what_is_asked_is_read(read):
     assert (gauge.by, gauge.other) == ((("dest", ()), ("carrier", ("UA", "DL"))), "other")
     (gauge,) = read(re.sub(r" *discover: \{view.*\n", "", CONFIG)).gauges
     assert gauge.discover == Discover(None, Fraction(1, 2), 100_000)
+
+
+def test_the_schema_takes_what_we_take():
+    schema = config_schema()
+    form = schema["$defs"]["DiscoverForm"]["properties"]
+    assert (0.5, 100_000) == (form["delta_share"]["default"], form["expected_items"]["default"])
+    read, moments = YAML(typ="safe").load, {"start": "x", "end": "y"}  # which YAML would read
+    for text in (CONFIG, CROSSED, TWO):
+        jsonschema.validate({**read(text), **moments}, schema)
+    wrong = CONFIG.replace("dest: discover", "dest: discovery")
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**read(wrong), **moments}, schema)
 
 
 MISTAKES = {

@@ -352,12 +352,12 @@ def test_a_mixed_spend_is_read_through_its_divergence():
     """No planner mixes kinds of noise, but a ledger can: rho is then all that is known."""
     plan = planned(ALL["flights"])
 
-    class Mixed:
-        def total(self, releases=1):
+    class Other:
+        names, guarantee, event = Fraction(0), plan.guarantee, None
+
+        def noise(self, releases=1):
             return ZCDP(Fraction(1, 100) * releases)
 
-    class Other:
-        ledger, guarantee, event = Mixed(), plan.guarantee, None
         unit, clock, relation, privacy_unit = (
             plan.unit, plan.clock, plan.relation, plan.privacy_unit,
         )  # fmt: skip

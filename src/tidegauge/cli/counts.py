@@ -29,7 +29,7 @@ _OTHERS: Final = {
     "clamped": "totals of a cell and step that were cut off at max_per_step",
 }
 _OF_GAUGES: Final = {
-    "no_number": "rows without a number in the column that is summed",
+    "no_number": "rows without a number in the column that is summed or averaged",
     "no_value": "rows without a value in the column whose different values are counted",
     "other": "rows whose value is not among the declared ones (other: drop)",
     "no_item": "rows without a value in a column whose values are discovered",
@@ -43,7 +43,7 @@ def meaning(name: str) -> str:
 
     Examples:
         >>> meaning("no_id"), meaning("money: no_number")
-        ('rows that have no id', 'rows without a number in the column that is summed')
+        ('rows that have no id', 'rows without a number in the column that is summed or averaged')
     """
     if name in LEFT_OUT:
         return f"rows that {LEFT_OUT[name]}"

@@ -155,6 +155,12 @@ def _by_ending(output: Path) -> str:
 
 def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     """Say how good a view is that was not planned for."""
+    if opened.view.gauge.kind == "mean":
+        terminal.say(
+            f"{opened.name} was not planned. No lower bound is known for means; the intervals say "
+            "how far each may be off."
+        )
+        return
     widths = opened.half_width
     level = 100 * opened.view.gauge.mechanism.level
     most = (

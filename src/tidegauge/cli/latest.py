@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["moment", "tell_latest"]
 
 _MOST_ROWS = 40
+_OF_MEANS = (
+    "step", "value", "lower", "upper", "count", "count_std", "complete", "reason",
+)  # fmt: skip
 
 
 def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
@@ -105,9 +110,23 @@ def _latest(view: PublishedView) -> list[str]:
     """The last release of each cell, with its interval; nothing where none is published yet."""
     if not len(view.steps):
         return ["none yet"] * len(view.cells)
+    if view.view.gauge.kind == "mean":
+        return _latest_means(view)
     last = _last(view)
     half, part = last["half_width"], "" if last["complete"] else " (not full)"
     return [f"{value:z,.0f} ± {half:,.0f}{part}" for value in _values(view)]
+
+
+def _latest_means(view: PublishedView) -> list[str]:
+    """The last mean of each cell between the ends of its interval, or that there is none."""
+    part = "" if bool(view.complete[-1]) else " (not full)"
+    found = view.view.numbers(view.steps[-1:], view.grains[view.steps[-1:] - 1])
+    rows = zip(found.value[0], found.lower[0], found.upper[0], found.more["count"][0], strict=True)
+    return [
+        f"{'too few' if isnan(value) else significant(value)} [{significant(lower)}, "
+        f"{significant(upper)}] of {count:z,.0f}{part}"
+        for value, lower, upper, count in rows
+    ]
 
 
 def _values(view: PublishedView) -> list[float]:
@@ -160,11 +179,24 @@ def _document(
         }
         for gauge, views in opened.items()
         for planned in views
-        if planned.view.top is None
+        if planned.view.top is None and planned.view.gauge.kind != "mean"
         for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
         if len(view.steps)
         for last in [_last(view)]
         for cell, value in zip(view.cells, _values(view), strict=True)
+    ]
+    means = [
+        {
+            "gauge": gauge,
+            "view": view.name,
+            "cell": [row[name] for name, _ in view.view.gauge.by],
+            **{name: row[name] for name in _OF_MEANS},
+        }
+        for gauge, views in opened.items()
+        for planned in views
+        if planned.view.gauge.kind == "mean" and len(planned.steps)
+        for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
+        for row in view.last().to_dicts()
     ]
     return {
         "sha256": folder.plan.sha256,
@@ -172,7 +204,7 @@ def _document(
         "last_step": outcome.last,
         "releases_charged": outcome.releases,
         "public": str(folder.path),
-        "latest": releases + ranked,
+        "latest": releases + ranked + means,
     }
 
 

@@ -222,12 +222,17 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     if "compared" in told:
         tell_candidates(terminal, told["compared"])
     _tell_gauges(terminal, told["gauges"])
-    _tell_views(terminal, told["gauges"])
+    means = [gauge for gauge in told["gauges"] if gauge["kind"] == "mean"]
+    if len(means) < len(told["gauges"]):
+        _tell_views(terminal, [gauge for gauge in told["gauges"] if gauge["kind"] != "mean"])
+    if means:
+        _tell_means(terminal, means)
     for gauge in told["gauges"]:
         if "discovery" in gauge:
             _tell_discovery(terminal, gauge["name"], gauge["discovery"])
         for view in gauge["views"]:
-            terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
+            if "stands_out" in view:
+                terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
     terminal.data("")
     columns = [Column(title, right=True) for title in ("together", "epsilon", "delta")]
     rows = [
@@ -265,6 +270,31 @@ def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> No
     terminal.data(
         f"{gauge}: of delta {names} is spent on names{streams}, and {noise} on the noise of all "
         "gauges."
+    )
+
+
+def _tell_means(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    """How far a mean may be off depends on how many events it is of."""
+    counts = list(gauges[0]["views"][0]["half_width_of"])
+    columns = [Column("gauge"), Column("view")]
+    columns += [Column(f"of {int(count):,} events", right=True) for count in counts]
+    columns += [Column("noise of the count", right=True)]
+    rows = [
+        [
+            gauge["name"],
+            view["name"],
+            *(f"± {significant(view['half_width_of'][count])}" for count in counts),
+            significant(view["count_std"]),
+        ]
+        for gauge in gauges
+        for view in gauge["views"]
+    ]
+    levels = ", ".join(dict.fromkeys(f"{100 * g['level']:.10g} % {g['band']}" for g in gauges))
+    title = f"Half of the interval of a mean ({levels}), at the worst step, wherever it lies"
+    terminal.table(title, columns, rows)
+    terminal.data(
+        "A mean of few events is mostly noise. No lower bound is known for means: none is "
+        "claimed.\n"
     )
 
 

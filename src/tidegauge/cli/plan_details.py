@@ -136,6 +136,8 @@ def draw_noise(plan: Plan, output: Path) -> None:
         steps, least, most = noise_curve(gauge.mechanism, decay, gauge.every_of(name))
         grain = float(gauge.round_to)
         what = f"{gauge.name}, {name}" if len(plan.gauges) > 1 else name
+        if gauge.kind == "mean":  # a ratio has no noise of its own: that of its count is drawn
+            grain, what = 1 / gauge.bounds.reach, f"{what}: number of events"
         label = f"{what} ({span_in_words(decay, plan.clock.step_us)})"
         panels.append(Panel(label, most * grain, least * grain, most * grain, number))
         times.append(ends_of(steps, clock))

@@ -16,10 +16,11 @@ from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.found import FoundBlock, Shown, block_of_table
 from tidegauge.engine.publisher import Measured, block_name
-from tidegauge.engine.releases import Published
+from tidegauge.engine.releases import Numbers, Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
+from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.fields import RANKED
@@ -155,6 +156,7 @@ class PublicFolder:
 
         Raises:
             InvalidParameter: No such gauge or view.
+            UnsupportedCombination: It is no view of a mean.
             InvalidInput: The folder's measurement was changed.
 
         Cost: no privacy; a nanosecond or two a cell and step. Memory: 8 bytes a cell and step.
@@ -164,6 +166,8 @@ class PublicFolder:
         if every is None:
             every = planned.every_of(name) if isinstance(view, str) else 1
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
+        if planned.kind == "mean":
+            refuse_without_mean(name, decay)
         values, shown = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
         top = planned.top
@@ -177,7 +181,7 @@ class PublicFolder:
         reading = Reading(gauge.mechanism, (decay,))
         known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
         parts = [reading.decode(block.measured, block.steps)[0] for block in known]
-        return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
+        return np.concatenate(parts) if parts else np.empty((0, gauge.lanes)), None
 
     def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
         """The same of discovered cells: each from the first step on, whenever it was named."""
@@ -220,7 +224,7 @@ class PublicFolder:
 
         planned = self.plan.gauge(gauge)
         strategy = planned.mechanism.strategy
-        row = pl.Array(pl.Int64, len(planned.cells))
+        row = pl.Array(pl.Int64, planned.lanes)
         try:
             about = pl.read_parquet_metadata(path)
             table = pl.read_parquet(path)
@@ -289,7 +293,8 @@ class PublishedView:
 
     Attributes:
         view: Which one.
-        grains: The decoded values at every step, shape (steps, cells), in grains.
+        grains: The decoded values at every step, shape (steps, cells), in grains; of a mean, sums
+            around the middle of the bounds, then counts as grains: shape (steps, 2 cells).
     """
 
     view: Published
@@ -312,17 +317,28 @@ class PublishedView:
 
     @property
     def value(self) -> Float64:
-        """Unbiased estimates, which may be negative; shape (published steps, cells)."""
-        return np.asarray(self.view.of(self.grains[self.steps - 1]) * self.view.grain)
+        """Unbiased estimates, which may be negative; shape (published steps, cells).
+
+        Of a mean its estimate between the bounds; NaN where the noisy count is too small.
+        """
+        return self.numbers.value
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Values with the ends of their intervals, and what stands beside them."""
+        return self.view.numbers(self.steps, self.grains[self.steps - 1])
 
     @property
     def noise_std(self) -> Float64:
-        """Standard deviation of the noise, the same in every cell; shape (published steps,)."""
+        """Standard deviation of the noise, the same in every cell; shape (published steps,).
+
+        Of a mean, which is a ratio: NaN.
+        """
         return self.view.noise_std(self.steps)
 
     @property
     def half_width(self) -> Float64:
-        """Half the interval's width; shape (published steps,)."""
+        """Half the interval's width; shape (published steps,). Of a mean NaN: see ``numbers``."""
         return self.view.half_width(self.steps)
 
     @property
@@ -359,6 +375,11 @@ class PublishedView:
             )
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
+            if self.view.gauge.kind == "mean":
+                raise InvalidParameter(
+                    "Expected counts or sums, whose intervals are equally wide, got means. Of "
+                    "these the largest may be those of the fewest events. Leave it out."
+                )
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):
                 raise InvalidParameter(
                     f"Expected cells that can be ranked, got those of {self.view.gauge.name}. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from tidegauge.engine.ranked import ranked
 from tidegauge.mechanisms.intervals import BANDS
+from tidegauge.mechanisms.mean import TOO_FEW, MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.stored import plain
 from tidegauge.planning.parts import ALL_CELLS, for_all
@@ -24,10 +25,31 @@ if TYPE_CHECKING:
 
     from tidegauge.engine.found import Shown
 
-__all__ = ["TOTALS", "Published", "published_views"]
+__all__ = ["TOTALS", "Numbers", "Published", "published_views"]
 
 TOTALS = "totals"
 """The folder, inside a view's, of the sums of all cells: asked later, they change no file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """What a view says at some steps, in the column's units.
+
+    Attributes:
+        value: Of shape (steps, cells); NaN where there is none, and ``reason`` says why.
+        noise_std: Of shape (steps, 1); None: the values have none, for they are ratios.
+        lower: Lower ends of the intervals, shape (steps, cells).
+        upper: Upper ends.
+        more: Further columns by their names, shape (steps, cells) or (steps, 1).
+        reason: Why a value is missing; None: none is.
+    """
+
+    value: Float64
+    noise_std: Float64 | None
+    lower: Float64
+    upper: Float64
+    more: dict[str, Float64] = field(default_factory=dict)
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,11 +121,21 @@ class Published:
         return float(self.gauge.round_to)
 
     def noise_std(self, numbers: Int64) -> Float64:
-        """Return the noise's standard deviation at each step (from 1), in the column's units."""
+        """Return the noise's standard deviation at each step (from 1), in the column's units.
+
+        Of a mean, which is a ratio: NaN.
+        """
+        if self.gauge.kind == "mean":
+            return np.full(len(numbers), np.nan)
         return self.gauge.mechanism.noise_std(self.decay, numbers, self.summed) * self.grain
 
     def half_width(self, numbers: Int64) -> Float64:
-        """Return half the interval's width at each step (from 1), in the column's units."""
+        """Return half the interval's width at each step (from 1), in the column's units.
+
+        Of a mean it depends on how many events there are: NaN, see :meth:`numbers`.
+        """
+        if self.gauge.kind == "mean":
+            return np.full(len(numbers), np.nan)
         return self._intervals.half_width(self.decay, numbers, self.summed) * self.grain
 
     @cached_property
@@ -114,7 +146,29 @@ class Published:
 
     def of(self, values: Float64) -> Float64:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
-        return values.sum(axis=1, keepdims=True) if self.total else values
+        if not self.total:
+            return values
+        if self.gauge.kind == "mean":  # all sums, and all counts
+            return np.asarray(values.reshape(len(values), 2, -1).sum(axis=2))
+        return np.asarray(values.sum(axis=1, keepdims=True))
+
+    def numbers(self, numbers: Int64, grains: Float64) -> Numbers:
+        """Return what the view says at some steps.
+
+        Args:
+            numbers: The steps, from 1.
+            grains: The decoded view there, shape (steps, measured numbers), in grains.
+        """
+        whole = self.of(grains)
+        if self.gauge.kind == "mean":
+            reading = MeanReading(self.gauge.mechanism, self.gauge.bounds)
+            found = reading.means(self.decay, numbers, whole, self.summed)
+            value, lower, upper = (array * self.grain for array in found[:3])
+            more = {"count": found[3], "count_std": found[4]}
+            return Numbers(value, None, lower, upper, more, TOO_FEW)
+        value = whole * self.grain
+        half = self.half_width(numbers)[:, np.newaxis]
+        return Numbers(value, self.noise_std(numbers)[:, np.newaxis], value - half, value + half)
 
     def places(self, first: int, steps: int) -> list[pl.Series]:
         """Return the columns that say where and when, one row a published step and cell.
@@ -144,23 +198,25 @@ class Published:
         import polars as pl
 
         numbers = self.steps(first, len(values))
-        whole = self.of(values[-(first + 1) % self.every :: self.every]) * self.grain
-        half = self.half_width(numbers)[:, np.newaxis]
-        rows = partial(self._of_rows, numbers, whole.shape)
-        value = rows(whole)
+        found = self.numbers(numbers, values[-(first + 1) % self.every :: self.every])
+        rows = partial(self._of_rows, numbers, found.value.shape)
+        value = rows(found.value)
         count = len(value)
+        std = np.full((1, 1), np.nan) if found.noise_std is None else found.noise_std
+        missing = found.reason is not None
         columns = [
             _constant("gauge", self.gauge.name, count),
             _constant("view", self.name, count),
             *(self.places(first, len(values)) if places is None else places),
-            pl.Series("value", value),
-            pl.Series("noise_std", rows(self.noise_std(numbers)[:, np.newaxis])),
-            pl.Series("lower", rows(whole - half)),
-            pl.Series("upper", rows(whole + half)),
+            pl.Series("value", value, nan_to_null=missing),
+            pl.Series("noise_std", rows(std), nan_to_null=missing),
+            pl.Series("lower", rows(found.lower)),
+            pl.Series("upper", rows(found.upper)),
+            *(pl.Series(name, rows(array)) for name, array in found.more.items()),
             pl.Series("level", [self.gauge.mechanism.level]).new_from_index(0, count),
             _constant("band", self.gauge.mechanism.band, count, BANDS),  # it may change later
             pl.Series("complete", rows(self.complete(numbers)[:, np.newaxis])),
-            pl.Series("reason", [None], dtype=pl.String).new_from_index(0, count),
+            _reasons(value, found.reason),
         ]
         table = pl.DataFrame(columns)
         if self.top is None or self.total:
@@ -220,6 +276,16 @@ def _constant(name: str, value: str, rows: int, values: Sequence[str] | None = N
 
     kind = pl.Enum([value] if values is None else values)
     return pl.Series(name, [value], dtype=kind).new_from_index(0, rows)
+
+
+def _reasons(value: Float64, reason: str | None) -> pl.Series:
+    """Why each value is missing; null where it is there."""
+    import polars as pl
+
+    if reason is None:
+        return pl.Series("reason", [None], dtype=pl.String).new_from_index(0, len(value))
+    missing = pl.Series(np.isnan(value))
+    return pl.select(pl.when(missing).then(pl.lit(reason)).alias("reason")).to_series()
 
 
 def published_views(clock: Clock, gauge: PlannedGauge) -> list[Published]:

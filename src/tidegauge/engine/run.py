@@ -278,7 +278,7 @@ def _over(moment: datetime, start_us: int, step_us: int) -> int:
 
 def _blocks(plan: Plan, first: int, last: int) -> Iterator[tuple[int, int]]:
     """First step and length of each block: from public numbers alone."""
-    known = sum(len(gauge.cells) for gauge in plan.gauges)
+    known = sum(gauge.lanes for gauge in plan.gauges)
     unknown = sum(gauge.discover.expected_items for gauge in plan.gauges if gauge.discover)
     length = max(1, min(_LANES // max(1, known), _FOUND_LANES // max(1, unknown)))
     for start in range(first, last, length):

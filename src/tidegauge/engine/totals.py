@@ -30,6 +30,7 @@ from tidegauge.engine.contributions import Contributor, check_types
 from tidegauge.engine.distinct import DistinctCounts
 from tidegauge.engine.events import EVERYWHEN, EventIds, Events
 from tidegauge.engine.hashed import checked_key
+from tidegauge.engine.pairs import Pairs
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.sparse import MOST_STEPS, SparseSums, SparseTotals
 from tidegauge.engine.stamps import stamps
@@ -56,7 +57,8 @@ class Totals:
     """What a source adds up to.
 
     Attributes:
-        arrays: Name of each gauge and int64[steps, cells], in grains.
+        arrays: Name of each gauge and int64[steps, cells], in grains; of a mean int64[steps, 2
+            cells], sums and then counts.
         first: The first step.
         last: The step after the last.
         records: Records seen, whatever became of them.
@@ -146,12 +148,14 @@ def _check_range(plan: Plan, first: int, last: int | None) -> None:
 
 def _sums(
     gauge: PlannedGauge, first: int, seen: Mapping[str, NDArray[np.int64]] | None
-) -> Accumulator | DistinctCounts | SparseSums:
+) -> Accumulator | DistinctCounts | SparseSums | Pairs:
     """What adds up one gauge."""
     if gauge.discover is not None:
         return SparseSums()
     if gauge.distinct is not None:
         return DistinctCounts(gauge.distinct, len(gauge.cells), first, seen)
+    if gauge.kind == "mean":
+        return Pairs(gauge.bounds, len(gauge.cells))
     return Accumulator(gauge.largest)
 
 
@@ -256,6 +260,9 @@ class _Reading:
                 total.add(keys, amounts)
             elif isinstance(total, SparseSums):
                 total.add(keys, amounts)
+            elif isinstance(total, Pairs):
+                assert amounts is not None
+                total.add(keys - self._first * gauge.cells, amounts)
             else:
                 total.add(keys - self._first * gauge.cells, amounts)
 
@@ -290,7 +297,7 @@ class _Reading:
     def _grow(self, end: int) -> None:
         """Make room for sums up to a step."""
         for total, gauge in zip(self._sums, self._gauges, strict=True):
-            if isinstance(total, Accumulator):
+            if isinstance(total, Accumulator | Pairs):
                 total.grow(max(0, end - self._first) * gauge.cells)
 
     def _dropped(self, reason: str, kept: NDArray[np.bool_]) -> None:
@@ -316,6 +323,8 @@ class _Reading:
                 assert gauge.items is not None
                 known = self._known.get(gauge.name, 0)
                 sparse[gauge.name] = total.totals(gauge.items.table, known)
+            elif isinstance(total, Pairs):
+                arrays[gauge.name] = total.result()
             else:
                 arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
             self._counters.update(gauge.counts())

@@ -10,7 +10,9 @@ from typing import Any
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.mean import Bounds
 from tidegauge.planning import durations, fields, form
+from tidegauge.planning.averages import MOST_REACH, refuse_beside_mean
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
@@ -67,6 +69,8 @@ _WHY_NOT_DISTINCT = {
 def _kind(read: form.GaugeForm) -> Kind:
     if read.count_distinct is not None:
         return "count_distinct"
+    if read.mean is not None:
+        return "mean"
     return "count" if read.sum is None else "sum"  # a top_k is a count of which less is shown
 
 
@@ -241,15 +245,16 @@ class Agreement:
     def _gauge(self, name: str, read: form.GaugeForm) -> GaugeConfig | None:
         path: Path_ = ("gauges", name)
         self._try(path, lambda: fields.name(name), key=True)
-        parts = (read.count, read.sum, read.count_distinct, read.top_k)
+        parts = (read.count, read.sum, read.mean, read.count_distinct, read.top_k)
         given = [part for part in parts if part is not None]
         if len(given) != 1:
-            got = ("none of them", "", "both", "three", "all four")[len(given)]
+            got = ("none of them", "", "both", "three", "four", "all of them")[len(given)]
             self._refuse(
                 path,
-                f"Expected count, sum, count_distinct or top_k, got {got}. Each is a gauge of its "
-                "own. Write count: {where: ...}, sum: {column: ..., bounds: [lowest, highest]}, "
-                "count_distinct: {column: ..., window: 7d}, or top_k: {k: 10}.",
+                f"Expected count, sum, mean, count_distinct or top_k, got {got}. Each is a gauge "
+                "of its own. Write count: {where: ...}, sum: {column: ..., bounds: [lowest, "
+                "highest]}, mean: {column: ..., bounds: [lowest, highest]}, count_distinct: "
+                "{column: ..., window: 7d}, or top_k: {k: 10}.",
                 key=True,
             )
             return None
@@ -277,11 +282,16 @@ class Agreement:
         cells = count_cells(by, other) or UNKNOWN_CELLS
         if read.top_k is not None:
             refuse_beside_top(read, cells, self._refusing(path))
+        if read.mean is not None:
+            refuse_beside_mean(read, (*views, *self._anticipated(path, read)), self._refusing(path))
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
-        most = self._most(path, read, max(abs(low), abs(high)), round_to)
+        if read.mean is not None:
+            most = self._most_events(path, read, Bounds(low, high).reach)
+        else:
+            most = self._most(path, read, max(abs(low), abs(high)), round_to)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
             most = MOST_VALUES  # never cut off, see the engine
-        what: Any = given[0]  # one of four forms
+        what: Any = given[0]  # one of five forms
         return GaugeConfig(
             name=name,
             kind=_kind(read),
@@ -353,13 +363,22 @@ class Agreement:
 
     def _grains(self, path: Path_, read: form.GaugeForm) -> tuple[int, int, Fraction] | None:
         """The least and largest contribution of a row, in grains, and the value of a grain."""
-        if read.sum is None:
+        kind = "sum" if read.mean is None else "mean"
+        asked = read.sum if read.mean is None else read.mean
+        if asked is None:
             return 0, 1, Fraction(1)
-        (low, high), round_to = read.sum.bounds, read.sum.round_to
-        place: Path_ = (*path, "sum", "bounds")
+        (low, high), round_to = asked.bounds, asked.round_to
+        place: Path_ = (*path, kind, "bounds")
         if round_to <= 0:
             self._refuse(
-                (*path, "sum", "round_to"), "Expected a number above 0, got another. Write 0.01."
+                (*path, kind, "round_to"), "Expected a number above 0, got another. Write 0.01."
+            )
+            return None
+        if kind == "mean" and low == high:
+            self._refuse(
+                place,
+                "Expected [lowest, highest] with values between, got one value. Every value would "
+                "count as the same. Write what values can be.",
             )
             return None
         if low > high or low == high == 0:
@@ -375,11 +394,12 @@ class Agreement:
             )
             return None
         grains = int(low / round_to), int(high / round_to)
-        if max(map(abs, grains)) > _MOST_GRAINS:
+        most = _MOST_GRAINS if kind == "sum" else MOST_REACH
+        if max(map(abs, grains)) > most:
             self._refuse(
                 place,
-                "Expected bounds of at most 2^40 times round_to, got more. Sums could overflow. "
-                "Choose a coarser round_to.",
+                f"Expected bounds of at most 2^{most.bit_length() - 1} times round_to, got more. "
+                "Sums could overflow. Choose a coarser round_to.",
             )
             return None
         return *grains, round_to
@@ -396,6 +416,17 @@ class Agreement:
                 "largest total of one cell and step, in the column's own unit. Write one.",
             )
         return max(1, int(most))
+
+    def _most_events(self, path: Path_, read: form.GaugeForm, reach: int) -> int:
+        """The cap on a mean's events in one cell and step, in the grains that they are counted."""
+        events = Fraction(_EVENTS_PER_STEP) if read.max_per_step is None else read.max_per_step
+        if events.denominator != 1 or not 1 <= events <= 4 * _EVENTS_PER_STEP:
+            self._refuse(
+                (*path, "max_per_step"),
+                "Expected a whole number from 1 to 2^22, got another. Beside mean it is the most "
+                "events of one cell and step. Write 1000, say.",
+            )
+        return max(1, min(int(events), 4 * _EVENTS_PER_STEP)) * reach
 
     def _by(self, path: Path_, read: form.GaugeForm) -> Any:
         """The known values of every ``by`` column."""

@@ -17,6 +17,7 @@ from tidegauge.planning.document import Scalar
 from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Running, Step, Window
 
 __all__ = [
+    "AVERAGED",
     "DISCOVER",
     "MEASURED",
     "RANKED",
@@ -59,6 +60,9 @@ RESERVED = frozenset(
     ]
 )
 """Columns of a release; a ``by`` column stands beside them under its own name."""
+
+AVERAGED = frozenset(["count", "count_std"])
+"""Columns that releases of means have beside the others."""
 
 MEASURED = frozenset(["first_step", "visible_from", "measured"])
 """Columns of a measurement of discovered cells, beside which their names stand."""

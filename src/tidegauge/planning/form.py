@@ -238,6 +238,15 @@ class SumForm(_Strict):
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
+class MeanForm(_Strict):
+    """A mean of one column."""
+
+    column: Line
+    bounds: tuple[Number, Number] = Field(description="Values outside count as the nearest one")
+    round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
+    where: Annotated[str | None, _scalar(_predicate, str)] = None
+
+
 def _most_ranked(value: Any) -> int:
     return fields.whole(value, 1, 1 << 20)
 
@@ -459,6 +468,7 @@ class GaugeForm(_Strict):
 
     count: Annotated[CountForm | None, WrapValidator(_bare)] = None
     sum: SumForm | None = None
+    mean: MeanForm | None = Field(None, description="A mean of a column, and its noisy count")
     count_distinct: DistinctForm | None = Field(
         None, description="Different values of a column; another window is another gauge"
     )
@@ -492,7 +502,9 @@ class GaugeForm(_Strict):
     band: Annotated[Band, PlainValidator(_choice(*BANDS), json_schema_input_type=Band)] = Field(
         "pointwise", description="Whether the level holds at each step alone, or for all at once"
     )
-    max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
+    max_per_step: Number | None = Field(
+        None, description="Cap on one cell's total in one step; of a mean, on its events"
+    )
     max_items: Count | None = Field(
         None, description="Most cells that one event touches; beside event"
     )

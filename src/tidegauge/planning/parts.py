@@ -11,6 +11,7 @@ from typing import Literal
 
 from tidegauge.checks import integer
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Window
@@ -35,7 +36,7 @@ MOST_VALUES = 1 << 30
 """Most different values in one cell at a time: to remember them takes 24 GB. A run that has more
 stops, as one whose memory is full does."""
 
-Kind = Literal["count", "sum", "count_distinct"]
+Kind = Literal["count", "sum", "mean", "count_distinct"]
 
 ALL_CELLS = "*"
 """Stands in the place of each ``by`` value in the sum of all cells."""
@@ -100,9 +101,11 @@ class PlannedGauge:
 
     Attributes:
         name: As published.
-        kind: ``"count"`` of rows, ``"sum"`` of a column or ``"count_distinct"`` values of it.
-        column: What is summed, or whose values are counted; None for a count.
-        low: Least contribution of an event to a cell, in grains; less counts as this.
+        kind: ``"count"`` of rows, ``"sum"`` or ``"mean"`` of a column, or ``"count_distinct"``
+            values of it.
+        column: What is summed or averaged, or whose values are counted; None for a count.
+        low: Least contribution of an event to a cell, in grains; less counts as this. Of a mean:
+            the least value.
         high: Largest contribution of an event to a cell, in grains; more counts as this. Of an
             event that is a set: how many times it counts in a cell, or how many values it brings.
         round_to: The value of one grain.
@@ -158,6 +161,16 @@ class PlannedGauge:
     def largest(self) -> int:
         """No contribution of an event to a cell is larger in size, in grains."""
         return max(-self.low, self.high)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What a value of a mean may be, in grains."""
+        return Bounds(self.low, self.high)
+
+    @property
+    def lanes(self) -> int:
+        """How many numbers are measured at each step: of a mean, a sum and a count a cell."""
+        return 2 * len(self.cells) if self.kind == "mean" else len(self.cells)
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:
@@ -218,11 +231,18 @@ def neighbors_of(
     cells: int | None,
     distinct: Distinct | None = None,
     max_items: int = 1,
+    *,
+    mean: bool = False,
 ) -> Neighbors:
     """Return what may differ between neighbors in a gauge.
 
-    A row whose value is missing or that does not pass contributes 0, so 0 is in the range.
+    A row whose value is missing or that does not pass contributes 0, so 0 is in the range. An event
+    of a mean moves a sum, by at most the reach of the bounds, and a count of as many grains.
     """
+    if mean:
+        assert cells is not None, "discovered cells were refused"
+        reach = Bounds(low, high).reach
+        return Neighbors(unit, relation, -reach, reach, 2 * max_items, 2 * cells, paired=True)
     return Neighbors(unit, relation, min(low, 0), max(high, 0), max_items, cells, distinct)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
+from tidegauge.planning.averages import MOST_REACH
 from tidegauge.planning.durations import microseconds_of
-from tidegauge.planning.fields import DISCOVER, MEASURED, RANKED, RESERVED, is_line
+from tidegauge.planning.fields import AVERAGED, DISCOVER, MEASURED, RANKED, RESERVED, is_line
 from tidegauge.planning.fields import name as folder_name
 from tidegauge.planning.fields import zone as known_zone
 from tidegauge.planning.parts import (
@@ -43,6 +45,7 @@ _FORMATS = ("iso", "epoch_s", "epoch_ms")
 _KINDS: dict[str, Kind] = {
     "count": "count",
     "sum": "sum",
+    "mean": "mean",
     "count_distinct": "count_distinct",
 }
 _LONGEST = 1 << 62
@@ -184,7 +187,7 @@ def _check_cells(gauge: PlannedGauge) -> None:
     unknown = [column for column, values in gauge.by if not values]
     if bool(unknown) != (gauge.discover is not None):
         raise changed("columns to discover, and how; or neither", "one alone")
-    if unknown and (gauge.kind == "count_distinct" or gauge.totals):
+    if unknown and (gauge.kind in ("count_distinct", "mean") or gauge.totals):
         raise changed("counts or sums of discovered cells, without totals", "others")
     if unknown and not MEASURED.isdisjoint(dict(gauge.by)):
         raise changed("by columns that no measurement has", "one that it has")
@@ -197,9 +200,9 @@ def _check_gauge(gauge: PlannedGauge) -> None:
     if (gauge.kind == "count") != (gauge.column is None):
         raise changed("a column for a sum or different values and none for a count", "another")
     if gauge.kind == "count_distinct":
-        more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
-        if more or not isinstance(gauge.views[0][1], Running | Window):
-            raise changed("one window of different values", "another view of them")
+        _check_distinct(gauge)
+    elif gauge.kind == "mean":
+        _check_mean(gauge)
     _check_contribution(gauge)
     if gauge.top is not None:
         _check_top(gauge, gauge.top)
@@ -221,13 +224,28 @@ def _check_gauge(gauge: PlannedGauge) -> None:
 
 def _check_contribution(gauge: PlannedGauge) -> None:
     distinct = gauge.kind == "count_distinct"
-    if gauge.kind != "sum" and (gauge.low, gauge.round_to) != (0, Fraction(1)):
+    if gauge.kind not in ("sum", "mean") and (gauge.low, gauge.round_to) != (0, Fraction(1)):
         raise changed("a count to go up by whole numbers", "another contribution")
     cells = gauge.number_of_cells or UNKNOWN_CELLS
     if not 1 <= gauge.max_items <= (1 if distinct else cells):
         raise changed("an event to touch no more cells than there are", "more, or none")
     if distinct and gauge.by and gauge.high != 1:
         raise changed("one value of an event where they are counted by cells", "several")
+
+
+def _check_distinct(gauge: PlannedGauge) -> None:
+    more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
+    if more or not isinstance(gauge.views[0][1], Running | Window):
+        raise changed("one window of different values", "another view of them")
+
+
+def _check_mean(gauge: PlannedGauge) -> None:
+    if gauge.low >= gauge.high or max(-gauge.low, gauge.high) > MOST_REACH:
+        raise changed("values between two bounds", "others")
+    if not AVERAGED.isdisjoint(dict(gauge.by)):
+        raise changed("by columns that no release of means has", "one that it has")
+    for name, decay in gauge.views:
+        refuse_without_mean(name, decay)
 
 
 def _check_top(gauge: PlannedGauge, top: int) -> None:

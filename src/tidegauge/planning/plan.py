@@ -240,10 +240,12 @@ class Plan:
         cells: int | None,
         distinct: Distinct | None = None,
         max_items: int = 1,
+        *,
+        mean: bool = False,
     ) -> Neighbors:
         """Return what one protected unit can move in a gauge, in grains."""
         unit, relation = self.privacy_unit, self.relation
-        return neighbors_of(unit, relation, low, high, cells, distinct, max_items)
+        return neighbors_of(unit, relation, low, high, cells, distinct, max_items, mean=mean)
 
     def verify(self) -> None:
         """Refuse a plan whose parts contradict one another.
@@ -258,13 +260,14 @@ class Plan:
             raise changed("rows of one event in one step", "a step for each of them")
         for gauge in self.gauges:
             mechanism = gauge.mechanism
-            one = gauge.max_items == 1 and (gauge.kind == "sum" or gauge.high == 1)
+            one = gauge.max_items == 1 and (gauge.kind in ("sum", "mean") or gauge.high == 1)
             if self.event is None and not one:
                 raise changed("a row to count once, in one cell", "more, without sets of rows")
             mechanism.verify()
             distinct = distinct_of(gauge.kind, gauge.views)
             low, high, cells = gauge.low, gauge.high, gauge.number_of_cells
-            expected = self.neighbors(low, high, cells, distinct, gauge.max_items)
+            mean = gauge.kind == "mean"
+            expected = self.neighbors(low, high, cells, distinct, gauge.max_items, mean=mean)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:

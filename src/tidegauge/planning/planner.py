@@ -78,7 +78,14 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         scalar=False,
         guarantee=config.guarantee,
         neighbors=neighbors_of(
-            unit, config.relation, gauge.low, gauge.high, cells, distinct, gauge.max_items
+            unit,
+            config.relation,
+            gauge.low,
+            gauge.high,
+            cells,
+            distinct,
+            gauge.max_items,
+            mean=gauge.kind == "mean",
         ),
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,

@@ -94,7 +94,13 @@ def targets_of(config: Config, texts: Sequence[str]) -> tuple[Target, ...]:
     Raises:
         InvalidParameter: No such view, or an error that is no number above 0.
     """
-    views = [(number, view) for number, g in enumerate(config.gauges) for view in g.views]
+    if all(gauge.kind == "mean" for gauge in config.gauges):
+        raise InvalidParameter(
+            "Expected a view of a count or a sum, got none in this config. How far a mean may be "
+            "off depends on how many events it is of. Ask for the error of a sum and a count."
+        )
+    told = [(number, g) for number, g in enumerate(config.gauges) if g.kind != "mean"]
+    views = [(number, view) for number, g in told for view in g.views]
     full = {f"{config.gauges[number].name}.{view.name}": (number, view) for number, view in views}
     short = {view.name: (number, view) for number, view in views}
     shown = list(full if len(config.gauges) > 1 else short)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tidegauge.mechanisms.comparison import least_std, worst_gain
+from tidegauge.mechanisms.mean import MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
@@ -34,6 +35,7 @@ __all__ = [
     "gauge_in_words",
     "k_events",
     "length_in_words",
+    "most_per_step",
     "noise_delta_of",
     "ratio_to_bound",
     "span_in_words",
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 _DELTA = Fraction(1, 10**9)
+MEAN_EVENTS = (10, 100, 1000)
+"""For so many events in a view it is told how far a mean may be off."""
 _NAMES = {
     "w": "week",
     "d": "day",
@@ -60,7 +64,9 @@ def described(plan: Plan) -> dict[str, Any]:
     interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone, at the first,
     a middle and the last step and, under ``worst``, where it is widest; ``total`` has the same for
     the sum of all cells, where it is published. ``ratio`` compares the noise of the worst step with
-    the least that any factorization mechanism could have with noise of this kind at this cost.
+    the least that any factorization mechanism could have with noise of this kind at this cost. Of a
+    mean, ``half_width_of`` has half the interval at the worst step for so many events in the view,
+    wherever the mean lies, and ``count_std`` the noise of the count beside it.
 
     Cost: no data; 0.1 to 1 s.
     """
@@ -83,6 +89,7 @@ def described(plan: Plan) -> dict[str, Any]:
 
 def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
     mechanism = gauge.mechanism
+    told = _mean_view if gauge.kind == "mean" else _view
     return {
         "name": gauge.name,
         "kind": gauge.kind,
@@ -93,9 +100,34 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "noise": mechanism.noise,
         "level": mechanism.level,
         "band": mechanism.band,
-        "max_per_step": float(mechanism.max_per_step * gauge.round_to),
-        "views": [_view(plan, gauge, name, decay) for name, decay in gauge.views],
+        "max_per_step": most_per_step(gauge),
+        "views": [told(plan, gauge, name, decay) for name, decay in gauge.views],
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
+    }
+
+
+def most_per_step(gauge: PlannedGauge) -> float:
+    """Return the cap on a cell's total of one step, in its unit; of a mean, on its events."""
+    most = gauge.mechanism.max_per_step
+    if gauge.kind == "mean":
+        return float(most // gauge.bounds.reach)
+    return float(most * gauge.round_to)
+
+
+def _mean_view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
+    """How far a mean may be off, by how many events the view weighs; no bound is known for it."""
+    every = gauge.every_of(name)
+    reading, grain = MeanReading(gauge.mechanism, gauge.bounds), float(gauge.round_to)
+    _, step = worst_half_width(gauge.mechanism, decay, every)
+    half = reading.half_width(decay, step, MEAN_EVENTS) * grain
+    std = float(gauge.mechanism.noise_std(decay, [step])[0]) / gauge.bounds.reach
+    return {
+        "name": name,
+        "decay": view_in_words(decay, plan.clock.step_us),
+        "every": every,
+        "step": step,
+        "half_width_of": {str(n): float(one) for n, one in zip(MEAN_EVENTS, half, strict=True)},
+        "count_std": std,
     }
 
 
@@ -172,12 +204,14 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
 
 
 def gauge_in_words(gauge: PlannedGauge) -> str:
-    """Return what a number of a gauge is: ``"count"``, ``"sum of fare"``, or different values."""
+    """Return what a number of a gauge is: ``"count"``, ``"sum of fare"``, ``"mean of fare"``..."""
     match gauge.kind:
         case "count":
             return "count"
         case "sum":
             return f"sum of {gauge.column}"
+        case "mean":
+            return f"mean of {gauge.column}"
         case "count_distinct":
             return f"number of different values of {gauge.column}"
 

@@ -16,6 +16,7 @@ from tidegauge.engine.run import run
 from tidegauge.engine.source import Source
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.mean import Bounds, mean_request
 from tidegauge.mechanisms.request import request_of
 from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
 from tidegauge.planning.settings import Settings
@@ -84,6 +85,22 @@ def distinct_plan_of(*, end=48, window=5, pure=False):
             )
         )  # fmt: skip
     return replace(plan, gauges=tuple(gauges))
+
+
+def mean_plan_of(*, end=48, pure=False):
+    """A plan of the mean of ids, which are numbers, by kind."""
+    plan = plan_of(end=end, pure=pure)
+    mechanism = design(
+        mean_request(
+            bounds=Bounds(0, 40), cells=len(KINDS) + 1, views=dict(plan.gauges[0].views),
+            unit="event", end=end, guarantee=plan.guarantee,
+        )
+    )  # fmt: skip
+    one = replace(
+        plan.gauges[0], kind="mean", column="id", low=0, high=40,
+        mechanism=replace(mechanism, cells=None, scalar=False),
+    )  # fmt: skip
+    return replace(plan, gauges=(one,))
 
 
 def found_plan_of(*, end=48, view=None):

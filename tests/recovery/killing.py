@@ -1,9 +1,10 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|mean|found|restore|mutant|accept STRIDE
+    python killing.py ROOT resume|pure|distinct|mean|clip|found|restore|mutant|accept STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
-``distinct``: with the values that were seen; ``mean``: of means; ``found``: with cells that are discovered);
+``distinct``: with the values that were seen; ``mean``: of means; ``clip``: under a clip that moves;
+``found``: with cells that are discovered);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
 its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
 point is tried.
@@ -44,6 +45,8 @@ if "distinct" in sys.argv:
     PLAN = stand.distinct_plan_of(end=30)
 if "mean" in sys.argv:
     PLAN = stand.mean_plan_of(end=30)
+if "clip" in sys.argv:
+    PLAN = stand.clipped_plan_of(end=30)
 if "found" in sys.argv:
     PLAN = stand.found_plan_of(end=30)
 VIEW = "window" if "distinct" in sys.argv else "running"

@@ -14,10 +14,12 @@ import polars as pl
 
 from tidegauge.engine.run import run
 from tidegauge.engine.source import Source
+from tidegauge.mechanisms.clip_plan import clip_plan
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.mean import Bounds, mean_request
 from tidegauge.mechanisms.request import request_of
+from tidegauge.planning.parts import Clip
 from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
 from tidegauge.planning.settings import Settings
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP
@@ -101,6 +103,20 @@ def mean_plan_of(*, end=48, pure=False):
         mechanism=replace(mechanism, cells=None, scalar=False),
     )  # fmt: skip
     return replace(plan, gauges=(one,))
+
+
+def clipped_plan_of(*, end=48):
+    """A plan of the sum of ids, which are numbers, by kind, whose clip is found."""
+    plan = plan_of(end=end)
+    found = clip_plan(
+        of="sum", bounds=Bounds(0, 40), share=Fraction(1, 5), cells=len(KINDS) + 1,
+        views=dict(plan.gauges[0].views), unit="event", end=end, guarantee=GaussianDP(4),
+    )  # fmt: skip
+    one = replace(
+        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=found.main,
+        clip=Clip(found.share, found.bins),
+    )  # fmt: skip
+    return replace(plan, guarantee=found.main.guarantee, gauges=(one,))
 
 
 def found_plan_of(*, end=48, view=None):

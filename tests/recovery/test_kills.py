@@ -53,6 +53,11 @@ def test_means_survive_a_kill(memory_path):
     check_resumed(seen, FILES)
 
 
+def test_a_clip_that_moves_and_what_waits_for_it_survive_a_kill(memory_path):
+    seen, _ = killed(memory_path, "clip", 29)
+    check_resumed(seen, FILES)
+
+
 def test_discovered_cells_and_their_noise_survive_a_kill(memory_path):
     seen, _ = killed(memory_path, "found", 19)
     check_resumed(seen, 12 - 2)  # the daily view has one aligned step

@@ -155,9 +155,11 @@ def _by_ending(output: Path) -> str:
 
 def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     """Say how good a view is that was not planned for."""
-    if opened.view.gauge.kind == "mean":
+    gauge = opened.view.gauge
+    if gauge.kind == "mean" or gauge.clip is not None:
+        what = "means" if gauge.kind == "mean" else "clips that move"
         terminal.say(
-            f"{opened.name} was not planned. No lower bound is known for means; the intervals say "
+            f"{opened.name} was not planned. No lower bound is known for {what}; the intervals say "
             "how far each may be off."
         )
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["moment", "tell_latest"]
 
 _MOST_ROWS = 40
-_OF_MEANS = (
-    "step", "value", "lower", "upper", "count", "count_std", "complete", "reason",
+_NUMBERS = (
+    "step", "value", "noise_std", "lower", "upper", "count", "count_std", "clip_low", "clip_high",
+    "complete", "reason",
 )  # fmt: skip
 
 
@@ -110,23 +110,33 @@ def _latest(view: PublishedView) -> list[str]:
     """The last release of each cell, with its interval; nothing where none is published yet."""
     if not len(view.steps):
         return ["none yet"] * len(view.cells)
-    if view.view.gauge.kind == "mean":
-        return _latest_means(view)
+    if _with_reasons(view):
+        return _latest_with_reasons(view)
     last = _last(view)
     half, part = last["half_width"], "" if last["complete"] else " (not full)"
     return [f"{value:z,.0f} ± {half:,.0f}{part}" for value in _values(view)]
 
 
-def _latest_means(view: PublishedView) -> list[str]:
-    """The last mean of each cell between the ends of its interval, or that there is none."""
+def _with_reasons(view: PublishedView) -> bool:
+    """Whether a value may be missing: of means, and under a clip that moves."""
+    return view.view.gauge.kind == "mean" or view.view.gauge.clip is not None
+
+
+def _latest_with_reasons(view: PublishedView) -> list[str]:
+    """The last value of each cell between the ends of its interval, or that there is none."""
     part = "" if bool(view.complete[-1]) else " (not full)"
-    found = view.view.numbers(view.steps[-1:], view.grains[view.steps[-1:] - 1])
-    rows = zip(found.value[0], found.lower[0], found.upper[0], found.more["count"][0], strict=True)
-    return [
-        f"{'too few' if isnan(value) else significant(value)} [{significant(lower)}, "
-        f"{significant(upper)}] of {count:z,.0f}{part}"
-        for value, lower, upper, count in rows
-    ]
+    found = []
+    for row in view.last().to_dicts():
+        value, lower, upper = (row[name] for name in ("value", "lower", "upper"))
+        text = "none" if value is None else significant(value)
+        if lower is not None:
+            text += f" [{significant(lower)}, {significant(upper)}]"
+        if row.get("count") is not None:
+            text += f" of {row['count']:z,.0f}"
+        if row.get("clip_high") is not None:
+            text += f", clip {significant(row['clip_low'])} to {significant(row['clip_high'])}"
+        found.append(text + part)
+    return found
 
 
 def _values(view: PublishedView) -> list[float]:
@@ -179,7 +189,7 @@ def _document(
         }
         for gauge, views in opened.items()
         for planned in views
-        if planned.view.top is None and planned.view.gauge.kind != "mean"
+        if planned.view.top is None and not _with_reasons(planned)
         for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
         if len(view.steps)
         for last in [_last(view)]
@@ -190,11 +200,11 @@ def _document(
             "gauge": gauge,
             "view": view.name,
             "cell": [row[name] for name, _ in view.view.gauge.by],
-            **{name: row[name] for name in _OF_MEANS},
+            **{name: row[name] for name in _NUMBERS if name in row},
         }
         for gauge, views in opened.items()
         for planned in views
-        if planned.view.gauge.kind == "mean" and len(planned.steps)
+        if _with_reasons(planned) and len(planned.steps)
         for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
         for row in view.last().to_dicts()
     ]

@@ -222,9 +222,13 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     if "compared" in told:
         tell_candidates(terminal, told["compared"])
     _tell_gauges(terminal, told["gauges"])
-    means = [gauge for gauge in told["gauges"] if gauge["kind"] == "mean"]
-    if len(means) < len(told["gauges"]):
-        _tell_views(terminal, [gauge for gauge in told["gauges"] if gauge["kind"] != "mean"])
+    clipped = [gauge for gauge in told["gauges"] if "clip" in gauge]
+    fixed = [gauge for gauge in told["gauges"] if "clip" not in gauge]
+    means = [gauge for gauge in fixed if gauge["kind"] == "mean"]
+    if len(means) < len(fixed):
+        _tell_views(terminal, [gauge for gauge in fixed if gauge["kind"] != "mean"])
+    if clipped:
+        _tell_clips(terminal, clipped)
     if means:
         _tell_means(terminal, means)
     for gauge in told["gauges"]:
@@ -271,6 +275,25 @@ def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> No
         f"{gauge}: of delta {names} is spent on names{streams}, and {noise} on the noise of all "
         "gauges."
     )
+
+
+def _tell_clips(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    """The noise of clipped values is a multiple of the clip, which the stream will tell."""
+    columns = [Column("gauge"), Column("view"), Column("noise of a sum, worst step", right=True)]
+    rows = [
+        [gauge["name"], view["name"], f"{significant(view['noise_of_clip'])} times the clip"]
+        for gauge in gauges
+        for view in gauge["views"]
+    ]
+    terminal.table("What will be published under clips that are found", columns, rows)
+    for gauge in gauges:
+        terminal.data(f"{gauge['name']}: {gauge['clip']['says']}")
+        if not gauge["clip"]["can_pay"]:
+            terminal.data(
+                f"{gauge['name']}: learning the clip cannot pay: no clip lies that far below the "
+                "bound. Leave out clip."
+            )
+    terminal.data("")
 
 
 def _tell_means(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tidegauge.checks import integer, shown
 from tidegauge.engine.claim import is_block_name
+from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.found import FoundBlock, Shown, block_of_table
@@ -29,6 +30,7 @@ from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import promise
 from tidegauge.planning.words import ratio_to_bound
 from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.rescaled import refuse_rescaled
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64
 
 if TYPE_CHECKING:
@@ -168,20 +170,30 @@ class PublicFolder:
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
         if planned.kind == "mean":
             refuse_without_mean(name, decay)
-        values, shown = self._decoded(planned, decay)
+        if planned.clip is not None:
+            refuse_rescaled(name, decay)
+        values, shown, clips = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
         top = planned.top
-        published = Published(self.plan.clock, planned, name, decay, every, top=top, shown=shown)
+        published = Published(
+            self.plan.clock, planned, name, decay, every, top=top, shown=shown, clips=clips
+        )
         return PublishedView(published, values)
 
-    def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
-        """A view at all published steps, shape (steps, cells), and its cells if discovered."""
+    def _decoded(
+        self, gauge: PlannedGauge, decay: Decay
+    ) -> tuple[Float64, Shown | None, Int64 | None]:
+        """A view at all published steps, its cells if discovered, and its clips if they move."""
         if gauge.discover is not None:
-            return self._found(gauge, decay)
-        reading = Reading(gauge.mechanism, (decay,))
+            return (*self._found(gauge, decay), None)
+        reading: Reading | ClippedReading = Reading(gauge.mechanism, (decay,))
+        if gauge.clip is not None:
+            reading = ClippedReading(gauge, (decay,))
         known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
         parts = [reading.decode(block.measured, block.steps)[0] for block in known]
-        return np.concatenate(parts) if parts else np.empty((0, gauge.lanes)), None
+        values = np.concatenate(parts) if parts else np.empty((0, gauge.lanes))
+        clips = reading.choices if isinstance(reading, ClippedReading) else None
+        return values, None, clips
 
     def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
         """The same of discovered cells: each from the first step on, whenever it was named."""
@@ -375,10 +387,10 @@ class PublishedView:
             )
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
-            if self.view.gauge.kind == "mean":
+            if self.view.gauge.kind == "mean" or self.view.gauge.clip is not None:
                 raise InvalidParameter(
-                    "Expected counts or sums, whose intervals are equally wide, got means. Of "
-                    "these the largest may be those of the fewest events. Leave it out."
+                    "Expected counts or sums of fixed bounds, got means, or sums under a clip "
+                    "that moves. Of these the largest may be those of the most noise. Leave it out."
                 )
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):
                 raise InvalidParameter(

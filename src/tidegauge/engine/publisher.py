@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from tidegauge.engine.claim import Claim, is_block_name
+from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
 from tidegauge.engine.found import FoundBlock, FoundReading
@@ -226,11 +227,14 @@ class Publisher:
             block = blocks[gauge.name]
             decoded = self._decode(gauge.name, block)
             shown = block.shown if isinstance(block, FoundBlock) else None
+            reading = self._readings[gauge.name]
+            clips = reading.choices if isinstance(reading, ClippedReading) else None
             places: dict[tuple[int, bool], list[pl.Series]] = {}
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
                         now = part if shown is None else replace(part, shown=shown)
+                        now = now if clips is None else replace(now, clips=clips)
                         alike = part.every, part.total
                         if alike not in places:
                             places[alike] = now.places(first, steps)
@@ -246,8 +250,8 @@ class Publisher:
         """
         due: dict[str, State] = {}
         for name, reading in self._readings.items():
-            if isinstance(reading, FoundReading):
-                continue  # decoded from the beginning: there is no room for names in its state
+            if not isinstance(reading, Reading):
+                continue  # decoded from the beginning: there is no room for names or clips
             size = sum(array.nbytes for array in reading.state.values())
             if self._since[name] >= max(_CHECKPOINT_BYTES, _CHECKPOINT_SIZES * size):
                 due[name] = {**reading.state, _VIEWS: self._views_sum(name)}
@@ -256,11 +260,13 @@ class Publisher:
 
     def _reading(
         self, name: str, state: State | None = None, step: int = 0
-    ) -> Reading | FoundReading:
+    ) -> Reading | FoundReading | ClippedReading:
         gauge = self._plan.gauge(name)
         decays = [view.decay for view in self._views[name]]
         if gauge.discover is not None:
             return FoundReading(gauge, decays)
+        if gauge.clip is not None:
+            return ClippedReading(gauge, decays)
         return Reading(gauge.mechanism, decays, state=state, step=step)
 
     def _restore(self, name: str, stored: tuple[int, State] | None) -> None:

@@ -94,7 +94,7 @@ def last_step(plan: Plan, until: datetime | None, now: datetime) -> int | None:
             "Expected a last step, got a plan without an end and no --until. A file that ends must "
             "not decide where the releases end: one more row would be seen. Give `end`, or --until."
         )
-    ends = [end for end in (clock.end, *(g.mechanism.last_step for g in plan.gauges)) if end]
+    ends = [end for end in (clock.end, *(g.last_step for g in plan.gauges)) if end]
     ends += [_over(moment, clock.start_us, clock.step_us) for moment in (until, now) if moment]
     return max(0, min(ends))
 

@@ -9,10 +9,12 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
+from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.planning import durations, fields, form
 from tidegauge.planning.averages import MOST_REACH, refuse_beside_mean
+from tidegauge.planning.clips import refuse_beside_clip
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
@@ -285,10 +287,8 @@ class Agreement:
         if read.mean is not None:
             refuse_beside_mean(read, (*views, *self._anticipated(path, read)), self._refusing(path))
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
-        if read.mean is not None:
-            most = self._most_events(path, read, Bounds(low, high).reach)
-        else:
-            most = self._most(path, read, max(abs(low), abs(high)), round_to)
+        clip = self._clip(path, read, (low, high), views)
+        most = self._most(path, read, (low, high), round_to, clip)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
             most = MOST_VALUES  # never cut off, see the engine
         what: Any = given[0]  # one of five forms
@@ -313,7 +313,37 @@ class Agreement:
             band=read.band,
             strategy=read.strategy,
             discover=discover,
+            clip=clip,
         )
+
+    def _clip(
+        self,
+        path: Path_,
+        read: form.GaugeForm,
+        bounds: tuple[int, int],
+        views: tuple[form.View, ...],
+    ) -> Fraction | None:
+        """The part of the budget that finding a clip costs; None: there is none to be found."""
+        asked = read.sum if read.mean is None else read.mean
+        if asked is None or asked.clip is None:
+            return None
+        share, kind = asked.clip.auto.share, "sum" if read.mean is None else "mean"
+        anticipated = self._anticipated(path, read)
+        refuse_beside_clip(read, bounds, share, (*views, *anticipated), self._refusing(path))
+        if max(-bounds[0], bounds[1]) > MOST_REACH:
+            self._refuse(
+                (*path, kind, "bounds"),
+                "Expected bounds of at most 2^39 times round_to beside clip, got more. Sums could "
+                "overflow. Choose a coarser round_to.",
+            )
+        privacy = self._read.privacy
+        if "privacy" not in self._wrong and privacy.epsilon is not None and privacy.delta is None:
+            self._refuse(
+                (*path, kind, "clip"),
+                "Expected a delta beside clip, got a pure promise. The noise under a clip that "
+                "moves is known for Gaussian noise alone. Write delta: 1e-9, or leave out clip.",
+            )
+        return min(max(share, Fraction(1, 100)), Fraction(1, 2))
 
     def _default_views(self, path: Path_, read: form.GaugeForm) -> tuple[form.View, ...]:
         """Each step and the running sum; of a strategy that releases one decay of its own, that."""
@@ -404,8 +434,20 @@ class Agreement:
             return None
         return *grains, round_to
 
-    def _most(self, path: Path_, read: form.GaugeForm, largest: int, round_to: Fraction) -> int:
+    def _most(
+        self,
+        path: Path_,
+        read: form.GaugeForm,
+        bounds: tuple[int, int],
+        round_to: Fraction,
+        clip: Fraction | None,
+    ) -> int:
         """The cap on one cell's total in one step, in grains."""
+        if clip is not None:
+            return self._most_events(path, read, UNIT)
+        if read.mean is not None:
+            return self._most_events(path, read, Bounds(*bounds).reach)
+        largest = max(map(abs, bounds))
         if read.max_per_step is None:
             return _EVENTS_PER_STEP * largest
         most = read.max_per_step / round_to
@@ -423,7 +465,7 @@ class Agreement:
         if events.denominator != 1 or not 1 <= events <= 4 * _EVENTS_PER_STEP:
             self._refuse(
                 (*path, "max_per_step"),
-                "Expected a whole number from 1 to 2^22, got another. Beside mean it is the most "
+                "Expected a whole number from 1 to 2^22, got another. Here it is the most "
                 "events of one cell and step. Write 1000, say.",
             )
         return max(1, min(int(events), 4 * _EVENTS_PER_STEP)) * reach

@@ -108,6 +108,10 @@ def _model(path: Path_) -> Any:
     match path:
         case ("gauges", _, "count" | "sum" | "count_distinct" | "top_k" | "discover" as part):
             return _OF_GAUGES[part]
+        case ("gauges", _, "sum" | "mean", "clip"):
+            return form.ClipForm
+        case ("gauges", _, "sum" | "mean", "clip", "auto"):
+            return form.AutoForm
         case ("gauges", _, "by", _):
             return form.FileForm
         case ("gauges", _, "views" | "anticipate", _):

@@ -18,6 +18,7 @@ from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Running, 
 
 __all__ = [
     "AVERAGED",
+    "CLIPPED",
     "DISCOVER",
     "MEASURED",
     "RANKED",
@@ -63,6 +64,9 @@ RESERVED = frozenset(
 
 AVERAGED = frozenset(["count", "count_std"])
 """Columns that releases of means have beside the others."""
+
+CLIPPED = frozenset(["clip_low", "clip_high"])
+"""Columns that releases under a clip that moves have beside the others."""
 
 MEASURED = frozenset(["first_step", "visible_from", "measured"])
 """Columns of a measurement of discovered cells, beside which their names stand."""

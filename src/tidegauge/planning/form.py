@@ -229,12 +229,49 @@ class CountForm(_Strict):
 _EVERY_ROW = CountForm.model_validate({})
 
 
+class AutoForm(_Strict):
+    """A clip that is chosen from published counts of magnitudes."""
+
+    share: Number = Field(
+        Fraction(1, 5), description="The part of the gauge's budget that learning the clip costs"
+    )
+
+
+def _clip(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Read ``clip: auto``, or a mapping."""
+    if isinstance(value, Scalar):
+        if value == "auto":
+            return ClipForm.model_validate({"auto": AutoForm.model_validate({})})
+        raise refusal(
+            f"Expected auto or a mapping, got {fields.seen(value)}. Without clip values count up "
+            "to the bounds. Write clip: auto, or clip: {auto: {share: 0.1}}."
+        )
+    if isinstance(value, dict) and "perrier" in value:
+        raise refusal(
+            "Expected auto, got perrier. The private threshold of Perrier et al. is not available "
+            "in a config: tidegauge.papers.perrier has it in Python. Write clip: auto."
+        )
+    return handler(value)
+
+
+class ClipForm(_Strict):
+    """How the clip of a sum or a mean is found."""
+
+    auto: AutoForm = Field(description="Chosen from published counts of magnitudes; it moves")
+
+
+AnyClip = Annotated[
+    ClipForm | None, WrapValidator(_clip, json_schema_input_type=Literal["auto"] | ClipForm)
+]
+
+
 class SumForm(_Strict):
     """A sum of one column."""
 
     column: Line
     bounds: tuple[Number, Number] = Field(description="Values outside are clamped to them")
     round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
+    clip: AnyClip = Field(None, description="auto: values count up to a clip that is found")
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
@@ -244,6 +281,7 @@ class MeanForm(_Strict):
     column: Line
     bounds: tuple[Number, Number] = Field(description="Values outside count as the nearest one")
     round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
+    clip: AnyClip = Field(None, description="auto: values count up to a clip that is found")
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 

@@ -10,9 +10,11 @@ from functools import cached_property
 from typing import Literal
 
 from tidegauge.checks import integer
+from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.privacy.costs import Cost
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Window
 
@@ -21,6 +23,7 @@ __all__ = [
     "MOST_CELLS",
     "MOST_VALUES",
     "UNKNOWN_CELLS",
+    "Clip",
     "Clock",
     "IdUnit",
     "Kind",
@@ -96,6 +99,19 @@ class IdUnit:
 
 
 @dataclass(frozen=True)
+class Clip:
+    """How the clip of a sum or a mean is found.
+
+    Attributes:
+        share: The part of the gauge's budget that it costs.
+        mechanism: Of the counts of magnitudes that it is chosen from.
+    """
+
+    share: Fraction
+    mechanism: GaugePlan
+
+
+@dataclass(frozen=True)
 class PlannedGauge:
     """One gauge: what is counted, by what, how it is read, and its mechanism.
 
@@ -122,6 +138,8 @@ class PlannedGauge:
         max_items: Most cells that one event touches.
         top: How many cells are published at a step, the largest in their order; None: all.
         discover: How cells are discovered, as it was asked for; None: all are known.
+        clip: How the clip is found, up to which values count; None: they count up to the bounds.
+            With it, ``mechanism`` measures values in units of the clip.
     """
 
     name: str
@@ -142,6 +160,28 @@ class PlannedGauge:
     max_items: int = 1
     top: int | None = None
     discover: Discover | None = None
+    clip: Clip | None = None
+
+    @cached_property
+    def clipped(self) -> ClipPlan:
+        """Both measurements of a gauge whose clip moves."""
+        assert self.clip is not None
+        of: Literal["sum", "mean"] = "mean" if self.kind == "mean" else "sum"
+        parts = self.clip.share, self.mechanism, self.clip.mechanism
+        return ClipPlan(of, self.bounds, *parts, len(self.cells))
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """What each of its measurements costs, by name."""
+        if self.clip is None:
+            return {self.name: self.mechanism.cost}
+        magnitudes = self.clip.mechanism.cost
+        return {self.name: self.mechanism.cost, f"{self.name}: magnitudes": magnitudes}
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that all its measurements are proved for; None: there is none."""
+        return self.mechanism.last_step if self.clip is None else self.clipped.last_step
 
     @cached_property
     def shown(self) -> GaugePlan:
@@ -169,8 +209,12 @@ class PlannedGauge:
 
     @property
     def lanes(self) -> int:
-        """How many numbers are measured at each step: of a mean, a sum and a count a cell."""
-        return 2 * len(self.cells) if self.kind == "mean" else len(self.cells)
+        """How many numbers are published of each step: of a mean, a sum and a count a cell.
+
+        With a clip that moves, the counts of magnitudes and the clip as well.
+        """
+        own = 2 * len(self.cells) if self.kind == "mean" else len(self.cells)
+        return own if self.clip is None else own + self.clip.mechanism.neighbors.known_cells + 2
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:

@@ -14,13 +14,22 @@ from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
 from tidegauge.planning.averages import MOST_REACH
 from tidegauge.planning.durations import microseconds_of
-from tidegauge.planning.fields import AVERAGED, DISCOVER, MEASURED, RANKED, RESERVED, is_line
+from tidegauge.planning.fields import (
+    AVERAGED,
+    CLIPPED,
+    DISCOVER,
+    MEASURED,
+    RANKED,
+    RESERVED,
+    is_line,
+)
 from tidegauge.planning.fields import name as folder_name
 from tidegauge.planning.fields import zone as known_zone
 from tidegauge.planning.parts import (
     ALL_CELLS,
     MOST_CELLS,
     UNKNOWN_CELLS,
+    Clip,
     Clock,
     IdUnit,
     Kind,
@@ -29,6 +38,7 @@ from tidegauge.planning.parts import (
     count_cells,
 )
 from tidegauge.strategies.decay import Decay, Running, Window
+from tidegauge.strategies.rescaled import refuse_rescaled
 
 __all__ = [
     "changed",
@@ -72,6 +82,9 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         "budget_weight": fraction_text(gauge.budget_weight),
         "mechanism": gauge.mechanism.stored(),
     }
+    if gauge.clip is not None:
+        clip = gauge.clip
+        data["clip"] = {"share": fraction_text(clip.share), "mechanism": clip.mechanism.stored()}
     if gauge.discover is not None:
         data["discover"] = _discover_data(gauge.discover)
     if gauge.totals:
@@ -89,6 +102,13 @@ def _discover_data(discover: Discover) -> dict[str, Any]:
         "delta_share": fraction_text(discover.delta_share),
         "expected_items": discover.expected_items,
     }
+
+
+def _clip_of(reader: Reader) -> Clip:
+    """Read how a clip is found."""
+    found = Clip(reader.fraction("share"), GaugePlan.restore(reader.take("mechanism")))
+    reader.done()
+    return found
 
 
 def _discover_of(reader: Reader) -> Discover:
@@ -171,6 +191,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         discover=_discover_of(Reader(reader.take("discover"), "discover"))
         if "discover" in reader.names
         else None,
+        clip=_clip_of(Reader(reader.take("clip"), "clip")) if "clip" in reader.names else None,
     )
     reader.done()
     every.done()
@@ -204,6 +225,7 @@ def _check_gauge(gauge: PlannedGauge) -> None:
     elif gauge.kind == "mean":
         _check_mean(gauge)
     _check_contribution(gauge)
+    _check_clip(gauge, gauge.clip)
     if gauge.top is not None:
         _check_top(gauge, gauge.top)
     if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
@@ -237,6 +259,20 @@ def _check_distinct(gauge: PlannedGauge) -> None:
     more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
     if more or not isinstance(gauge.views[0][1], Running | Window):
         raise changed("one window of different values", "another view of them")
+
+
+def _check_clip(gauge: PlannedGauge, clip: Clip | None) -> None:
+    if clip is None:
+        return
+    other = gauge.totals or gauge.discover is not None or gauge.max_items != 1
+    if gauge.kind not in ("sum", "mean") or other or not gauge.low <= 0 <= gauge.high:
+        raise changed("a clip of a sum or a mean around 0", "one of something else")
+    if gauge.low >= gauge.high or max(-gauge.low, gauge.high) > MOST_REACH:
+        raise changed("values between two bounds", "others")
+    if not 0 < clip.share < 1 or not CLIPPED.isdisjoint(dict(gauge.by)):
+        raise changed("a share, and by columns that no clipped release has", "others")
+    for name, decay in gauge.views:
+        refuse_rescaled(name, decay)
 
 
 def _check_mean(gauge: PlannedGauge) -> None:

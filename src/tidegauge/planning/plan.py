@@ -18,7 +18,9 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.stored import Reader, plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
+from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.parts import (
+    Clip,
     Clock,
     IdUnit,
     PlannedGauge,
@@ -49,6 +51,7 @@ from tidegauge.privacy.unit import (
     PrivacyUnit,
     relation_of,
 )
+from tidegauge.strategies.rescaled import serves_rescaled
 
 __all__ = [
     "FORMAT",
@@ -112,7 +115,7 @@ class Plan:
         for gauge in data["gauges"]:
             del gauge["views"], gauge["every"], gauge["anticipate"]
             gauge.pop("totals", None)
-            gauge.pop("top", None)
+            gauge.pop("top", None)  # what finds a clip publishes no view of its own
             for name in ("views", "level", "band"):
                 del gauge["mechanism"][name]
         del data["about"], data["versions"]
@@ -131,6 +134,8 @@ class Plan:
             gauge["horizon"] = gauge["mechanism"]["horizon"]
             if gauge["kind"] == "count_distinct":  # the window is no view to be changed
                 gauge["window"] = gauge["views"][0][1]
+            if "clip" in gauge:
+                gauge["clip"] = gauge["clip"]["share"]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
             gauge.pop("totals", None)
             gauge.pop("top", None)
@@ -215,7 +220,7 @@ class Plan:
             BudgetExceeded: Together they exceed the guarantee.
         """
         ledger = Ledger(self.guarantee, names=self.names)
-        ledger.charge({gauge.name: gauge.mechanism.cost for gauge in self.gauges})
+        ledger.charge({name: cost for g in self.gauges for name, cost in g.costs.items()})
         return ledger
 
     def noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
@@ -225,7 +230,7 @@ class Plan:
             releases: How often everything was released; each time costs all of it again.
         """
         if self.names:
-            costs = [gauge.mechanism.cost for gauge in self.gauges]
+            costs = [cost for gauge in self.gauges for cost in gauge.costs.values()]
             squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
             return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))
         spent = self.ledger.total(releases)
@@ -266,6 +271,9 @@ class Plan:
             mechanism.verify()
             distinct = distinct_of(gauge.kind, gauge.views)
             low, high, cells = gauge.low, gauge.high, gauge.number_of_cells
+            if gauge.clip is not None:
+                self._verify_clip(gauge, gauge.clip)
+                continue
             mean = gauge.kind == "mean"
             expected = self.neighbors(low, high, cells, distinct, gauge.max_items, mean=mean)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
@@ -273,9 +281,26 @@ class Plan:
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:
                 raise changed("a mechanism for these steps and views", "one for others")
         self._verify_discovery()
-        if len({type(gauge.mechanism.cost) for gauge in self.gauges}) > 1:
+        if len({type(cost) for gauge in self.gauges for cost in gauge.costs.values()}) > 1:
             raise changed("one kind of noise in all gauges", "two, whose costs do not add up")
         self.ledger  # noqa: B018 (it refuses to exceed the guarantee)
+
+    def _verify_clip(self, gauge: PlannedGauge, clip: Clip) -> None:
+        """Refuse a clip that is found by something else than counts of magnitudes."""
+        unit, relation, bounds = self.privacy_unit, self.relation, (gauge.low, gauge.high)
+        mean, bins = gauge.kind == "mean", clip.mechanism
+        bins.verify()
+        if gauge.mechanism.neighbors != clipped_neighbors(
+            unit, relation, *bounds, len(gauge.cells), mean=mean
+        ) or bins.neighbors != magnitude_neighbors(unit, relation, *bounds):
+            raise changed("a mechanism for this unit, range and cells", "one for others")
+        for mechanism in (gauge.mechanism, bins):
+            if not serves_rescaled(mechanism.strategy) or mechanism.guarantee != self.guarantee:
+                raise changed("measurements of which the noise is known", "others")
+            if mechanism.end != self.clock.end or mechanism.horizon != bins.horizon:
+                raise changed("a mechanism for these steps and views", "one for others")
+        if gauge.mechanism.views != gauge.views:
+            raise changed("a mechanism for these steps and views", "one for others")
 
     def _verify_discovery(self) -> None:
         """Refuse gauges that discover their cells in another way than was asked for."""

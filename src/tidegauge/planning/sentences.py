@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.planning.durations import instant_text, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import protected_of
@@ -130,7 +131,10 @@ def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
     if any(values for _, values in gauge.by):
         found[f"{name}, other"] = "dropped" if gauge.other is None else _code(gauge.other)
     limit = "largest total of a cell and step"
-    mean = gauge.kind == "mean"
+    mean = gauge.kind == "mean" or gauge.clip is not None
+    if gauge.clip is not None:
+        share = f"{100 * float(gauge.clip.share):.3g} %"
+        found[f"{name}, clip"] = f"found from published numbers, with {share} of its budget"
     if mean:
         limit = "most events of a cell and step"
     if gauge.mechanism.neighbors.lasting:
@@ -179,6 +183,9 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
         f"epsilon = {rounded_up(cost.epsilon)}"
     )  # fmt: skip
     scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
+    noise = f"of scale {float(scale):.6g}"
+    if gauge.clip is not None:
+        noise = f"of scale {float(scale / gauge.round_to / UNIT):.6g} times the clip"
     views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
     whole = "mean" if gauge.kind == "mean" else "sum"
     totals = f"; and of each of them the {whole} of all cells, as the cell *"
@@ -189,9 +196,23 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
         number = "cells that are discovered"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
-        f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
+        f"{mechanism.noise} noise {noise} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
-        f"Published: {views}{totals}{top}.{names_of(plan, gauge)}{_ratio(gauge)}"
+        f"Published: {views}{totals}{top}.{names_of(plan, gauge)}{_ratio(gauge)}{_clip(gauge)}"
+    )
+
+
+def _clip(gauge: PlannedGauge) -> str:
+    """How a clip is found; nothing of other gauges. Begins with a space."""
+    if gauge.clip is None:
+        return ""
+    cost = gauge.clip.mechanism.cost
+    assert isinstance(cost, GaussianCost), "others were refused"
+    return (
+        f" {gauge.clipped.in_words()} The counts of magnitudes are measured as "
+        f"{gauge.clip.mechanism.measures} (mu^2 = {rounded_up(cost.mu_squared)} of its own) and "
+        "are published as well. What comes before there is a first clip counts at the first step "
+        "that has one."
     )
 
 
@@ -199,6 +220,12 @@ def _ratio(gauge: PlannedGauge) -> str:
     """How a mean comes to be; nothing of other gauges. Begins with a space."""
     if gauge.kind != "mean":
         return ""
+    if gauge.clip is not None:
+        return (
+            " Measured are the sum of distances from the middle of the clip, and the number of "
+            "values; a mean is the ratio of the two noisy numbers, and the noisy number of values "
+            "is published beside it. Where that is too small for a ratio there is no value."
+        )
     middle, reach = (_number(n * gauge.round_to) for n in (gauge.bounds.centre, gauge.bounds.reach))
     return (
         f" Measured are the sum of distances from {middle}, the middle of the bounds, and the "
@@ -287,6 +314,8 @@ def _of_values(plan: Plan) -> tuple[list[str], list[str]]:
         if kind in kinds:
             rows.append(f"rows without a number in a column that is {done}")
             cut.insert(0, f"A value outside the bounds of its {kind} counts as the nearest bound.")
+    if any(gauge.clip for gauge in plan.gauges):
+        cut.insert(0, "A value beyond the clip in force, which each release names, counts as it.")
     if any(gauge.discover for gauge in plan.gauges):
         cut.append(
             "Discovered values are compared as text, byte for byte: composed and decomposed "
@@ -309,6 +338,11 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
         ids += (
             ", and keyed hashes of the values that later counts need, with their cells and when "
             "they were seen last"
+        )
+    if any(gauge.clip for gauge in plan.gauges):
+        ids += (
+            ", and, until there is a first clip, sums of what waits for it, under each clip that "
+            "it may be"
         )
     noise = "under keys of the operating system, erased after use"
     if any(gauge.discover for gauge in plan.gauges):

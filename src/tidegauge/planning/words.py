@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.mechanisms.clipping import clips_up_to
 from tidegauge.mechanisms.comparison import least_std, worst_gain
 from tidegauge.mechanisms.mean import MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
@@ -90,6 +92,8 @@ def described(plan: Plan) -> dict[str, Any]:
 def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
     mechanism = gauge.mechanism
     told = _mean_view if gauge.kind == "mean" else _view
+    if gauge.clip is not None:
+        told = _clipped_view
     return {
         "name": gauge.name,
         "kind": gauge.kind,
@@ -102,6 +106,7 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "band": mechanism.band,
         "max_per_step": most_per_step(gauge),
         "views": [told(plan, gauge, name, decay) for name, decay in gauge.views],
+        **({} if gauge.clip is None else {"clip": _clip(gauge)}),
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
     }
 
@@ -109,9 +114,36 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
 def most_per_step(gauge: PlannedGauge) -> float:
     """Return the cap on a cell's total of one step, in its unit; of a mean, on its events."""
     most = gauge.mechanism.max_per_step
+    if gauge.clip is not None:
+        return float(most // UNIT)
     if gauge.kind == "mean":
         return float(most // gauge.bounds.reach)
     return float(most * gauge.round_to)
+
+
+def _clip(gauge: PlannedGauge) -> dict[str, Any]:
+    """What finding the clip costs, and when that cannot pay: from declared numbers alone."""
+    plan, grain = gauge.clipped, float(gauge.round_to)
+    ends = max(-gauge.low, gauge.high)
+    below = plan.pays_below() * ends
+    return {
+        "share": float(plan.share),
+        "pays_below": below * grain,
+        "can_pay": bool((clips_up_to(ends)[1:] < below).any()),
+        "says": plan.in_words(),
+    }
+
+
+def _clipped_view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
+    """The noise of a view of clipped values as a multiple of the clip, which is not known yet."""
+    every = gauge.every_of(name)
+    std = _worst_std(gauge.mechanism, decay, every) / UNIT
+    return {
+        "name": name,
+        "decay": view_in_words(decay, plan.clock.step_us),
+        "every": every,
+        "noise_of_clip": std,
+    }
 
 
 def _mean_view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:

@@ -400,7 +400,7 @@ MISTAKES = {
                       "12:3", "got both"),
     "neither": (replaced('    count: {where: "dep_delay IS NOT NULL"}\n', ""), "12:3",
                 "none of them"),
-    "kind of later": (replaced("count: {where: ", "mean: {column: "),
+    "kind of later": (replaced("count: {where: ", "late: {column: "),
                       "13:5", "not available in this version"),
     "gauge of one word": (replaced("{departures: count}", "{departures: counts}", SMALL), "6:22",
                           "a mapping of fields"),

@@ -96,7 +96,7 @@ def test_the_statement_says_how_a_mean_comes_to_be_and_what_is_cut(planned):
         (", repeats: 2", "event beside repeats"),
         (", sum: {column: a, bounds: [0, 1]}", "got both"),
         (", other: REST", "without"),
-        (", totals: true", "without cells"),
+        (", totals: true", "Without cells"),
     ],
 )
 def test_what_has_no_meaning_beside_a_mean_is_refused(read, rest, message):

@@ -42,7 +42,7 @@ def test_a_sum_is_that_of_its_values_under_the_clips_in_force(tmp_path, monkeypa
     run(shop)
     table = released(shop)
     waiting = table.filter(pl.col("clip_high").is_null())
-    assert 0 < len(waiting) < 10
+    assert 0 < len(waiting) < 30
     assert {NO_CLIP} == set(waiting["reason"])
     for name in ("value", "noise_std", "lower", "upper"):
         assert len(waiting) == table[name].null_count()
@@ -65,7 +65,8 @@ def test_a_mean_under_a_clip_stays_where_nearly_all_values_are(tmp_path, monkeyp
 @pytest.mark.parametrize("value", ["0", "2.5"])
 def test_equal_values_have_a_clip_too(tmp_path, monkeypatch, value):
     no_noise(monkeypatch)
-    shop = write(tmp_path, [f"{row.split(',')[0]},{value}" for row in ROWS], MEAN)
+    config = MEAN.replace("epsilon: 1.0, delta: 1.0e-9", "rho: 5000")
+    shop = write(tmp_path, [f"{row.split(',')[0]},{value}" for row in ROWS], config)
     run(shop)
     last = released(shop).row(-1, named=True)
     assert last["value"] == pytest.approx(float(value), abs=0.05)

@@ -233,7 +233,7 @@ def first_block(place):
 
 
 def main(root, mode, stride):
-    running._LANES = 10 * 4 * len(PLAN.gauges)  # three blocks
+    running._LANES = 10 * sum(gauge.lanes for gauge in PLAN.gauges)  # three blocks
     running._FOUND_LANES = 10 * 8
     warm_up()
     if mode == "mutant":

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run grocery reproduce test coverage slow check bench docs plans choosing clean
+.PHONY: help setup run groceries reproduce test coverage slow check bench docs plans choosing clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/ -/'
@@ -20,11 +20,12 @@ run: setup       ## publish a year of real flights privately; ends with a table 
 	$(BIN)/tidegauge plot examples/flights/output/public --view window_7d -o examples/flights/output/departures.png --force
 	@echo "The statement: examples/flights/output/public/PRIVACY.md. The picture: examples/flights/output/departures.png"
 
-grocery: setup   ## publish a year of supermarket baskets, protecting households
-	$(BIN)/python examples/grocery/prepare.py
-	$(BIN)/tidegauge run examples/grocery/grocery.yaml
-	$(BIN)/tidegauge plot examples/grocery/output/public --gauge baskets --view window_7d -o examples/grocery/output/baskets.png --force
-	@echo "The statement: examples/grocery/output/public/PRIVACY.md. The picture: examples/grocery/output/baskets.png"
+groceries: setup ## publish histograms of supermarket baskets: departments, products, the top ten
+	$(BIN)/python examples/groceries/prepare.py
+	$(BIN)/tidegauge run examples/groceries/pharmacy.yaml
+	$(BIN)/tidegauge run examples/groceries/groceries.yaml
+	$(BIN)/tidegauge plot examples/groceries/output/public --gauge types -o examples/groceries/output/types.png --force
+	@echo "The statement: examples/groceries/output/public/PRIVACY.md. The picture: examples/groceries/output/types.png"
 
 reproduce: setup ## compare the systems of the papers with ours; writes tables and figures
 	for script in bolot perrier cardoso_rogers; do $(BIN)/python examples/reproduce/$$script.py || exit 1; done

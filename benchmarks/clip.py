@@ -41,7 +41,7 @@ def prepared(name):
 
 def baskets():
     """Spend of every basket by time, in cents, and the bound."""
-    return np.rint(prepared("grocery").baskets()["spent"].to_numpy() * 100).astype(int), 500_000
+    return np.rint(prepared("groceries").baskets()["spent"].to_numpy() * 100).astype(int), 500_000
 
 
 def delays():

@@ -36,7 +36,7 @@ TOP = 10
 SEEN = 100  # most items that a picking algorithm for unknown items looks at
 SWITCHES = 1  # of 0, 1, 3 and 10 the best for drug types
 CHECKS = 12  # steps at which systems are compared
-HOURS = 8784  # of examples/grocery: 366 days
+HOURS = 8784  # of examples/groceries: 366 days
 
 Counts = dict[str, int]
 
@@ -340,8 +340,8 @@ class Found:
 @cache
 def streams(quick: bool) -> list[tuple[Stream, tuple[bool, ...], int]]:
     """The streams, whether their items are known or not (or both), and how often to run."""
-    grocery = example("grocery")
-    drugs = grocery.items("product_type", grocery.OVER_THE_COUNTER)
+    groceries = example("groceries")
+    drugs = groceries.items("product_type", groceries.OVER_THE_COUNTER)
     steps = 400 if quick else drugs["basket"].n_unique()
     both = (True, False)
     found = [(stream("drug types per basket", drugs, 6, steps, False), both, 1 if quick else 3)]
@@ -351,7 +351,7 @@ def streams(quick: bool) -> list[tuple[Stream, tuple[bool, ...], int]]:
             ("product types per hour", "product_type", 16, both, 1),
             ("products per hour", "product_id", 16, (False,), 1),
         ):
-            made = stream(name, grocery.items(column), most, HOURS, True)
+            made = stream(name, groceries.items(column), most, HOURS, True)
             found.append((made, kinds, runs))
     return found
 
@@ -395,7 +395,7 @@ def table(found: Found) -> str:
         "## Systems on baskets, at (1, 1e-6)",
         "",
         f"At {CHECKS} steps. KnownBase, UnkBase and MetaAlgo in the best base. SparseGumb with",
-        f"{SWITCHES} switch, picks of {TOP}.",
+        f"{SWITCHES} switch; picks of {TOP}.",
         "",
         *(
             f"* {s.name}: {len(s.whole):,} steps, {len(s.items):,} items; at most {s.max_items} "
@@ -481,8 +481,8 @@ def draw(found: Found, path: Path) -> None:
     for number, name in enumerate(names):
         mine = [row for row in found.rows if row.system == name]
         ours = name.startswith("tidegauge")
-        colour = "black" if ours else OKABE_ITO[1:][number % (len(OKABE_ITO) - 1)]
-        marker = "*" if ours else "osD^vPX"[number % 7]
+        colour = OKABE_ITO[0] if ours else OKABE_ITO[1 + number % 4]
+        marker = "*" if ours else "osD^vPXhp8"[number]
         places = [groups.index((row.stream, row.items)) for row in mine]
         errors = [row.error for row in mine]
         right.plot(errors, places, marker, color=colour, ms=10 if ours else 6, label=name)

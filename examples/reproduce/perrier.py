@@ -85,8 +85,8 @@ def datasets(quick: bool) -> list[Data]:
     """All there are."""
     import polars as pl
 
-    grocery = example("grocery")
-    drugs = grocery.items("product_type", grocery.OVER_THE_COUNTER)
+    groceries = example("groceries")
+    drugs = groceries.items("product_type", groceries.OVER_THE_COUNTER)
     spent = drugs.group_by("basket", maintain_order=True).agg(pl.col("spent").sum())["spent"]
     found = [Data("pharmacy baskets", 100, 500_000, _cents(spent))]
     if quick:
@@ -97,7 +97,7 @@ def datasets(quick: bool) -> list[Data]:
     read = pl.read_csv(flights, columns=list(kinds), null_values="NA", schema_overrides=kinds)
     late = read.drop_nulls().sort("time_hour", maintain_order=True)["arr_delay"].to_numpy()
     found = [
-        Data("basket spend", 100, 500_000, _cents(grocery.baskets()["spent"])),
+        Data("basket spend", 100, 500_000, _cents(groceries.baskets()["spent"])),
         Data("arrival delays", 1, 1440, np.maximum(late, 0)),
         *_purchases(),
         *found,
@@ -323,7 +323,7 @@ def _of(found: Found, like: Row, system: str) -> Row:
 
 
 def wins(found: Found) -> list[str]:
-    """One line a data set and epsilon: how many times less error than each."""
+    """One line a data set and epsilon: the errors of all, in parts of ours."""
     lines = []
     for ours in found.rows:
         if ours.system == "tidegauge, clip: auto":
@@ -333,10 +333,9 @@ def wins(found: Found) -> list[str]:
                                "best fixed clip")
             )  # fmt: skip
             lines.append(
-                f"* {ours.data}, {ours.epsilon:g}: ThresholdedSum has {plain / own:.2f} times less "
-                f"error than the plain tree; ours has {plain:.1f} times less than the plain tree, "
-                f"{own:.1f} times less than ThresholdedSum, {free:.1f} times less than with its "
-                f"threshold for free, and {1 / best:.2f} times that of the best fixed clip."
+                f"* {ours.data}, {ours.epsilon:g}: the plain tree has {plain:.3g} times the error "
+                f"of tidegauge, ThresholdedSum {own:.3g} times, with its threshold for free "
+                f"{free:.3g} times, the best fixed clip {best:.3g} times."
             )
     return lines
 

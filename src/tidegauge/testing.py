@@ -17,6 +17,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.oneshot import AboveThreshold, Once
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.selector import Selector
 from tidegauge.noise.randomness import AesWords, Words
 from tidegauge.papers.cardoso_rogers.algorithms import Run
 from tidegauge.papers.cardoso_rogers.events import ItemSystem
@@ -28,6 +29,7 @@ __all__ = [
     "seeded_gauge",
     "seeded_items",
     "seeded_meter",
+    "seeded_selector",
     "seeded_system",
     "seeded_thresholded",
 ]
@@ -94,6 +96,18 @@ def seeded_meter(seed: int, plan: GaugePlan, state: Any = None, step: int = 0) -
     meter = Meter.__new__(Meter)
     meter._start(plan, SeededWords(seed), state, step)
     return meter
+
+
+def seeded_selector(seed: int, plan: GaugePlan, state: Any = None, step: int = 0) -> Selector:
+    """Return an INSECURE selector whose noise can be repeated; its arguments are Selector's."""
+    selector = Selector(plan, state=state, step=step)
+    selector._meter.close()
+    state = dict(selector._meter.state)
+    selector._meter = seeded_meter(seed, plan, state, step)
+    for number, part in enumerate((selector._order, selector._tests)):
+        part._words = SeededWords(1000 * seed + 500 + number)
+    selector._tests._threshold_words = SeededWords(1000 * seed + 502)
+    return selector
 
 
 def seeded_system(seed: int, system: Made) -> Made:

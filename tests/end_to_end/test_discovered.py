@@ -169,6 +169,14 @@ def test_any_view_has_the_past_of_what_is_named(published):
     assert ((last["value"] - truth).abs() <= 6 * last["noise_std"]).all()
 
 
+def test_named_cells_are_not_added_up(published):
+    folder, _ = published
+    words = ["export", str(folder / "public"), "--view", "running", "--totals"]
+    ended = CliRunner().invoke(program, words)
+    assert ended.exit_code == 2
+    assert "leaves out the rest" in ended.output
+
+
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
 def test_names_survive_every_format(form, published):
     folder, odd = published

@@ -123,15 +123,19 @@ def test_the_ledger_and_the_statement_name_what_the_clip_costs(tmp_path):
     assert "clip" in run(shop)
     plan = Plan.from_bytes((shop / "public" / "plan.json").read_bytes())
     costs = {charge.name: float(charge.cost.mu_squared) for charge in plan.ledger.charges}
-    assert costs["visits: magnitudes"] == pytest.approx(sum(costs.values()) / 10, rel=1e-6)
+    assert costs["visits, magnitudes"] == pytest.approx(sum(costs.values()) / 10, rel=1e-6)
     text = (shop / "public" / "PRIVACY.md").read_text()
     assert "Values beyond the clip count as the clip." in text
     assert "10 % of the budget of the gauge" in text
-    assert "visits: magnitudes" in (shop / "public" / "ledger.json").read_text()
+    assert "visits, magnitudes" in (shop / "public" / "ledger.json").read_text()
     latest = json.loads(run(shop, "--json"))["latest"]
     assert {"clip_low", "clip_high", "reason"} <= set(latest[0])
-    for words in (("plot", "public", "-o", "a.svg"), ("plan", "visits.yaml", "--plot", "b.svg"),
-                  ("status", "visits.tidegauge"), ("export", "public", "--view", "2d")):  # fmt: skip
+    for words in (
+        ("plot", "public", "-o", "a.svg"),
+        ("plan", "visits.yaml", "--plot", "b.svg"),
+        ("status", "visits.tidegauge"),
+        ("export", "public", "--view", "2d"),
+    ):
         code, _, err = tidegauge(*words, cwd=shop)
         assert 0 == code, err
 

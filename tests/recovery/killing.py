@@ -1,10 +1,10 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|mean|clip|found|restore|mutant|accept STRIDE
+    python killing.py ROOT resume|pure|distinct|mean|clip|found|chosen|restore|mutant|accept STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
 ``distinct``: with the values that were seen; ``mean``: of means; ``clip``: under a clip that moves;
-``found``: with cells that are discovered);
+``found``: with cells that are discovered; ``chosen``: with cells that are chosen);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
 its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
 point is tried.
@@ -39,6 +39,7 @@ from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import Selector
 
 PLAN = stand.plan_of(end=30, pure="pure" in sys.argv)
 if "distinct" in sys.argv:
@@ -49,6 +50,8 @@ if "clip" in sys.argv:
     PLAN = stand.clipped_plan_of(end=30)
 if "found" in sys.argv:
     PLAN = stand.found_plan_of(end=30)
+if "chosen" in sys.argv:
+    PLAN = stand.chosen_plan_of(end=30)
 VIEW = "window" if "distinct" in sys.argv else "running"
 
 
@@ -212,7 +215,10 @@ def warm_up():
                 stand.np.zeros((0, 1), int)
             )
             continue
-        rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
+        if plan.selection is not None:
+            Selector(plan).measure(stand.np.zeros((2, 3), int))
+            continue
+        rows = Meter(plan).measure(stand.np.zeros((2, plan.neighbors.known_cells), int))
         Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)
 
 
@@ -233,7 +239,8 @@ def first_block(place):
 
 
 def main(root, mode, stride):
-    running._LANES = 10 * sum(gauge.lanes for gauge in PLAN.gauges)  # three blocks
+    lanes = sum(gauge.lanes for gauge in PLAN.gauges)
+    running._LANES = 10 * max(4 * len(PLAN.gauges), lanes)  # three blocks
     running._FOUND_LANES = 10 * 8
     warm_up()
     if mode == "mutant":

@@ -19,12 +19,13 @@ from tidegauge.mechanisms.clipping import octaves
 from tidegauge.mechanisms.design import compare, design
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.mean import Bounds, mean_request
-from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.request import Request, request_of
+from tidegauge.mechanisms.selection import Select
 from tidegauge.planning.parts import Clip
 from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
 from tidegauge.planning.settings import Settings
-from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP
-from tidegauge.privacy.unit import NeighboringRelation
+from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
+from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.decay import Exponential, Running, Step, Window
 
 HOUR = 3_600_000_000
@@ -152,6 +153,22 @@ def found_plan_of(*, end=48, view=None):
             ),
         ),
     )  # fmt: skip
+
+
+def chosen_plan_of(*, end=48):
+    """A plan of the largest of three kinds, of events in any number of them."""
+    select = Select(1, 20, 1)
+    plan = plan_of(end=end)
+    neighbors = Neighbors(Event(), plan.relation, 0, 1, 3, 3)
+    asked = Request(
+        views=(("running", Running()),), cells=None, scalar=False, guarantee=ZCDP(10),
+        neighbors=neighbors, max_per_step=1000, horizon=end, end=end, level=0.95, select=select,
+    )  # fmt: skip
+    gauge = replace(
+        plan.gauges[0], other=None, views=asked.views, every=(), mechanism=design(asked),
+        max_items=3, top=1, select=select,
+    )  # fmt: skip
+    return replace(plan, guarantee=asked.guarantee, event="id", gauges=(gauge,))
 
 
 def rows(seed=0, count=400, hours=48):

@@ -9,6 +9,7 @@ import pytest
 import stand
 from test_units_and_records import STEPS, Still, counted
 
+from tidegauge.engine import measuring
 from tidegauge.engine import run as running
 from tidegauge.engine.publisher import Publisher
 from tidegauge.errors import StoreBehind
@@ -61,7 +62,7 @@ def test_no_basket_counts_twice_over_a_crash_and_a_rotated_source(
 ):
     """Twelve baskets of two kinds each: 24 are counted, or those of the first five."""
     monkeypatch.setattr(running, "_LANES", 4)  # a block is a step
-    monkeypatch.setattr(running, "Meter", Still)
+    monkeypatch.setattr(measuring, "Meter", Still)
     place, plan, publish = stand.Place(memory_path), sets_plan(unit), Publisher.publish
 
     def crashing(self, first, steps, blocks):
@@ -82,7 +83,7 @@ def test_no_basket_counts_twice_over_a_crash_and_a_rotated_source(
 def test_a_run_that_forgot_which_baskets_began_would_be_caught(memory_path, monkeypatch):
     from tidegauge.engine.store import Store
 
-    monkeypatch.setattr(running, "Meter", Still)
+    monkeypatch.setattr(measuring, "Meter", Still)
     place, plan = stand.Place(memory_path), sets_plan()
     place.run(plan, baskets(), until=stand.datetime(2013, 1, 1, 10))
     monkeypatch.setattr(Store, "bounding", lambda self: {"events": np.zeros((0, 2), int)})

@@ -63,6 +63,11 @@ def test_discovered_cells_and_their_noise_survive_a_kill(memory_path):
     check_resumed(seen, 12 - 2)  # the daily view has one aligned step
 
 
+def test_chosen_cells_and_the_threshold_of_their_tests_survive_a_kill(memory_path):
+    seen, _ = killed(memory_path, "chosen", 7)
+    check_resumed(seen, 3 * 2)  # of each block a measurement and a view
+
+
 @pytest.mark.slow
 def test_an_old_store_is_refused_whenever_readers_may_have_newer_numbers(memory_path):
     seen, _ = killed(memory_path, "restore", 13)

@@ -16,6 +16,7 @@ from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
 from tidegauge.errors import InvalidInput, StoreBehind, StoreMismatch
+from tidegauge.mechanisms.selector import Selector
 from tidegauge.planning.promise import odds, promise
 from tidegauge.testing import seeded_meter
 
@@ -458,3 +459,27 @@ def test_a_copy_of_no_steps_that_is_let_pass_would_be_caught(memory_path, monkey
     monkeypatch.setattr(MarkFile, "check", passed)
     with pytest.raises(pytest.fail.Exception):
         test_a_whole_folder_that_is_copied_before_its_first_block_is_noticed(memory_path)
+
+
+def test_tests_of_chosen_cells_begin_anew_where_a_further_release_does(memory_path, monkeypatch):
+    plan, place, begun = stand.chosen_plan_of(end=30), stand.Place(memory_path), []
+    again = Selector.begin_again
+
+    def counted(selector):
+        begun.append(selector.step)
+        again(selector)
+
+    monkeypatch.setattr(Selector, "begin_again", counted)
+    place.run(plan, ROWS, until=until(10))
+    backup = memory_path / "backup"
+    shutil.copytree(memory_path / "private", backup)
+    place.run(plan, ROWS, until=until(20))
+    assert [] == begun
+    shutil.rmtree(memory_path / "private")
+    shutil.copytree(backup, memory_path / "private")
+    assert 2 == place.run(plan, ROWS, accept_second_release=True, until=until(20)).releases
+    assert [10] == begun
+    assert 2 == place.run(plan, ROWS).releases
+    assert [10] == begun  # the stored threshold is the further release's own
+    spent = json.loads(place.files()["ledger.json"])
+    assert 4 == len(spent["charges"])

@@ -107,9 +107,15 @@ def export(
             f"Expected --totals for a gauge of cells, got it for {opened.view.gauge.name}, which "
             "has none. There is nothing to add up. Leave it out."
         )
+    if totals and opened.view.gauge.select is not None:
+        raise click.UsageError(
+            f"Expected --totals for a gauge that publishes all cells, got it for "
+            f"{opened.view.gauge.name}. The sum of those that are shown is none of all. Leave it "
+            "out."
+        )
     if top is not None:
         opened = _largest(opened, top, totals)
-    table = opened.table(totals=totals or None)
+    table = _table(opened, totals)
     if nonnegative:
         import polars as pl
 
@@ -137,6 +143,16 @@ def _largest(opened: PublishedView, top: int, totals: bool) -> PublishedView:
         )
     try:
         return opened.largest(top)
+    except InvalidParameter as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def _table(opened: PublishedView, totals: bool) -> pl.DataFrame:
+    """The releases, with the sum of all cells if it is asked for or planned."""
+    from tidegauge.errors import InvalidParameter
+
+    try:
+        return opened.table(totals=totals or None)
     except InvalidParameter as problem:
         raise click.UsageError(str(problem)) from None
 

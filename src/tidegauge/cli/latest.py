@@ -59,18 +59,20 @@ def _table(
     columns += [Column(view.name, right=True) for view in views]
     latest = [_latest(view) for view in views]
     cells = views[0].cells
-    rows = [
-        [*cell, *(texts[number] for texts in latest)]
-        for number, cell in enumerate(cells[:_MOST_ROWS])
-    ]
+    first = range(len(cells)) if views[0].view.shown is None else _by_size(views)
+    rows = [[*cells[at], *(texts[at] for texts in latest)] for at in first[:_MOST_ROWS]]
     if folder.plan.gauge(gauge).totals:
         totals = [view.total() for view in views]
         rows.append([*totals[0].cells[0], *(_latest(total)[0] for total in totals)])
     steps = len(views[0].grains)
     title = f"{gauge} up to {moment(folder.plan.clock, steps)}, with 95 % intervals (noise only)"
+    if not rows:
+        terminal.data(f"{gauge} up to {moment(folder.plan.clock, steps)}: nothing is named yet.\n")
+        return
     terminal.table(title, columns, rows)
     if len(cells) > _MOST_ROWS:
-        terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more cells, in the public folder.")
+        which = "cells" if views[0].view.shown is None else "named cells, with less"
+        terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more {which}, in the public folder.")
     terminal.data("")
 
 
@@ -85,11 +87,35 @@ def _ranks(
     ]
     level = f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
     until = moment(folder.plan.clock, len(views[0].grains))
-    title = f"{gauge} up to {until}, with {level} intervals of all cells at once (noise only)"
+    gauge_plan = views[0].view.gauge
+    discover, select = gauge_plan.discover, gauge_plan.select
+    if not rows:
+        terminal.data(f"{gauge} up to {until}: nothing is named yet.\n")
+        return
+    which = "all cells" if select is None else "all shown cells"
+    if discover is not None:
+        which = f"up to {discover.expected_items:,} items"
+    title = f"{gauge} up to {until}, with {level} intervals of {which} at once (noise only)"
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
-    terminal.data("~: the next one may as well have more. Above a row without ~, nothing belongs")
-    terminal.data("below it.\n")
+    rest = "all" if select is None else "all shown ones"
+    rest = rest if discover is None else "all named ones"
+    terminal.data(
+        "~: the next one may as well have more. A row without ~ is a cut: it and all above"
+    )
+    terminal.data(f"it truly have more than {rest} below it.\n")
+    if select is not None:
+        used = views[0].view.used
+        left = select.switches - (0 if used is None or not len(used) else int(used[-1]))
+        terminal.data(f"{left:,} of {select.switches:,} switches are left.\n")
+
+
+def _by_size(views: list[PublishedView]) -> list[int]:
+    """Discovered cells, those with the largest last values of the first view first."""
+    if not len(views[0].steps):
+        return list(range(len(views[0].cells)))
+    values = _values(views[0])
+    return sorted(range(len(values)), key=lambda cell: -values[cell])
 
 
 def _ranked(view: PublishedView) -> list[str]:

@@ -222,18 +222,14 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     if "compared" in told:
         tell_candidates(terminal, told["compared"])
     _tell_gauges(terminal, told["gauges"])
-    clipped = [gauge for gauge in told["gauges"] if "clip" in gauge]
-    fixed = [gauge for gauge in told["gauges"] if "clip" not in gauge]
-    means = [gauge for gauge in fixed if gauge["kind"] == "mean"]
-    if len(means) < len(fixed):
-        _tell_views(terminal, [gauge for gauge in fixed if gauge["kind"] != "mean"])
-    if clipped:
-        _tell_clips(terminal, clipped)
-    if means:
-        _tell_means(terminal, means)
+    _tell_published(terminal, told["gauges"])
     for gauge in told["gauges"]:
+        if "ranked" in gauge:
+            terminal.data(f"{gauge['name']}: of each view and step {gauge['ranked']}.")
         if "discovery" in gauge:
             _tell_discovery(terminal, gauge["name"], gauge["discovery"])
+        if "choices" in gauge:
+            terminal.data(f"{gauge['name']}: {gauge['choices']['chosen']}.")
         for view in gauge["views"]:
             if "stands_out" in view:
                 terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
@@ -275,6 +271,19 @@ def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> No
         f"{gauge}: of delta {names} is spent on names{streams}, and {noise} on the noise of all "
         "gauges."
     )
+
+
+def _tell_published(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    """What is known of the views beforehand, which is another thing for every kind."""
+    clipped = [gauge for gauge in gauges if "clip" in gauge]
+    fixed = [gauge for gauge in gauges if "clip" not in gauge]
+    means = [gauge for gauge in fixed if gauge["kind"] == "mean"]
+    if len(means) < len(fixed):
+        _tell_views(terminal, [gauge for gauge in fixed if gauge["kind"] != "mean"])
+    if clipped:
+        _tell_clips(terminal, clipped)
+    if means:
+        _tell_means(terminal, means)
 
 
 def _tell_clips(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:

@@ -132,7 +132,10 @@ def plot(
 
 
 def _largest(terminal: Terminal, opened: Sequence[PublishedView]) -> set[int] | None:
-    """Return which discovered cells are drawn: those of the largest last values; None: all."""
+    """Return which discovered cells are drawn: those of the largest last values.
+
+    None: all, or of ranked cells those that the last step shows.
+    """
     first, most = opened[0], max(1, _MOST_FOUND // len(opened))
     if first.view.shown is None:
         return None
@@ -141,7 +144,7 @@ def _largest(terminal: Terminal, opened: Sequence[PublishedView]) -> set[int] | 
             f"Expected a cell of {first.view.gauge.name!r} that is named, got none yet. There is "
             "nothing to draw. Wait until one stands out, or ask for another gauge."
         )
-    if len(first.cells) <= most:
+    if len(first.cells) <= most or first.view.top is not None:
         return None
     terminal.say(
         f"Drawn are the {most} of {len(first.cells):,} named cells whose last {first.name} is "

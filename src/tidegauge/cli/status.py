@@ -15,7 +15,7 @@ from tidegauge.cli.terminal import Column, Terminal
 if TYPE_CHECKING:
     from tidegauge.engine.status import Status
     from tidegauge.planning.plan import Plan
-    from tidegauge.privacy.costs import Cost
+    from tidegauge.privacy.costs import AnyCost
 
 __all__ = ["status"]
 
@@ -57,12 +57,14 @@ def status(terminal: Terminal, store: Path) -> None:
     terminal.table("For the operator alone: exact, and not private", columns, counts)
 
 
-def _cost(cost: Cost) -> str:
-    from tidegauge.privacy.costs import GaussianCost
+def _cost(cost: AnyCost) -> str:
+    from tidegauge.privacy.costs import GaussianCost, ZCDPCost
     from tidegauge.privacy.guarantee import rounded_up
 
     if isinstance(cost, GaussianCost):
         return f"mu = {rounded_up(cost.mu)} (Gaussian DP)"
+    if isinstance(cost, ZCDPCost):
+        return f"rho = {rounded_up(cost.rho)} (zCDP)"
     return f"epsilon = {rounded_up(cost.epsilon)}"
 
 

@@ -1,4 +1,4 @@
-"""What measures: a meter for a gauge of known cells, a finder for one that discovers its own."""
+"""What measures: a meter, a selector where few cells are shown, a finder where none is known."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tidegauge.engine.totals import Totals
 from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.selector import Chosen, Selector
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Int64, State
 
@@ -78,11 +79,15 @@ class Measuring:
             table = store.items(name)
             if finder.items != (0 if table is None else table.height):
                 raise damaged(store.path)  # another item would get the noise of a lost one
-        self._meters = {
-            gauge.name: Meter(gauge.mechanism, state=_own_state(states, gauge.name), step=step)
-            for gauge in plan.gauges
-            if gauge.discover is None and gauge.clip is None
-        }
+        self._meters: dict[str, Meter | Selector] = {}
+        for gauge in plan.gauges:
+            if gauge.discover is None and gauge.clip is None:
+                state = _own_state(states, gauge.name)
+                kind = Meter if gauge.select is None else Selector
+                self._meters[gauge.name] = kind(gauge.mechanism, state=state, step=step)
+        for meter in self._meters.values():
+            if isinstance(meter, Selector) and _again(store):
+                meter.begin_again()
         spans = store.spans()
         self._clipped = {
             gauge.name: ClippedSteps(
@@ -108,7 +113,8 @@ class Measuring:
         items = {}
         part = slice(start - totals.first, start - totals.first + steps)
         for name, meter in self._meters.items():
-            blocks[name] = meter.measure(totals.arrays[name][part])
+            measured = meter.measure(totals.arrays[name][part])
+            blocks[name] = measured.packed if isinstance(measured, Chosen) else measured
             states[name] = dict(meter.state)
         for name, clipped in self._clipped.items():
             blocks[name] = clipped.measure(totals.values[name].block(start, steps))
@@ -145,6 +151,12 @@ def known_items(plan: Plan, store: Store) -> dict[str, pl.DataFrame]:
     names = [gauge.name for gauge in plan.gauges if gauge.discover is not None]
     tables = {name: store.items(name) for name in names}
     return {name: table for name, table in tables.items() if table is not None}
+
+
+def _again(store: Store) -> bool:
+    """Whether a further release of the stream begins at the store's step."""
+    spends = store.spends()
+    return len(spends) > 1 and spends[-1].step == store.step
 
 
 def _keys(store: Store) -> list[tuple[int, bytes]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.engine.chosen import chosen_block, lattice_bits, switches_used
 from tidegauge.engine.claim import is_block_name
 from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import spends_in
@@ -23,6 +24,7 @@ from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import ChosenReading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.fields import RANKED
 from tidegauge.planning.parts import MOST_CELLS
@@ -174,10 +176,19 @@ class PublicFolder:
             refuse_rescaled(name, decay)
         values, shown, clips = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
-        top = planned.top
         published = Published(
-            self.plan.clock, planned, name, decay, every, top=top, shown=shown, clips=clips
+            self.plan.clock,
+            planned,
+            name,
+            decay,
+            every,
+            shown=shown,
+            past=True,
+            top=planned.top,
+            clips=clips,
         )
+        if planned.select is not None:
+            published = replace(published, used=self._used(gauge))
         return PublishedView(published, values)
 
     def _decoded(
@@ -186,17 +197,27 @@ class PublicFolder:
         """A view at all published steps, its cells if discovered, and its clips if they move."""
         if gauge.discover is not None:
             return (*self._found(gauge, decay), None)
-        reading: Reading | ClippedReading = Reading(gauge.mechanism, (decay,))
+        reading: Reading | ChosenReading | ClippedReading
         if gauge.clip is not None:
             reading = ClippedReading(gauge, (decay,))
+        elif gauge.select is None:
+            reading = Reading(gauge.mechanism, (decay,))
+        else:
+            gauge.mechanism.decay(decay)
+            reading = ChosenReading(gauge.mechanism)
         known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
         parts = [reading.decode(block.measured, block.steps)[0] for block in known]
         values = np.concatenate(parts) if parts else np.empty((0, gauge.lanes))
         clips = reading.choices if isinstance(reading, ClippedReading) else None
         return values, None, clips
 
+    def _used(self, gauge: str) -> Int64:
+        """How many switches were made, at each published step."""
+        known = (block for block in self.blocks(gauge) if isinstance(block, Block))
+        return np.concatenate([np.empty(0, np.int64), *map(switches_used, known)])
+
     def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
-        """The same of discovered cells: each from the first step on, whenever it was named."""
+        """The same of discovered cells: at all steps, whenever they were named."""
         import polars as pl
 
         gauge.mechanism.decay(decay)
@@ -226,7 +247,7 @@ class PublicFolder:
             reading = GrowingReading(gauge.mechanism, (decay,), cells=part.stop - start)
             rows = np.ascontiguousarray(measured[:, part])
             values[:, part] = reading.decode(rows, len(rows))[0]
-        return values, Shown(names, np.zeros(cells, np.int64))
+        return values, last.shown
 
     def _block(self, path: Path, gauge: str, step: int) -> Measured:
         """Read one file, and check that it is what was published."""
@@ -235,6 +256,8 @@ class PublicFolder:
         import polars as pl
 
         planned = self.plan.gauge(gauge)
+        if planned.select is not None:
+            return self._chosen_block(path, planned, step)
         strategy = planned.mechanism.strategy
         row = pl.Array(pl.Int64, planned.lanes)
         try:
@@ -257,6 +280,18 @@ class PublicFolder:
         }
         if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
             raise self._changed(path)
+        return block
+
+    def _chosen_block(self, path: Path, gauge: PlannedGauge, step: int) -> Block:
+        """The same of a gauge whose cells are chosen."""
+        import polars as pl
+
+        try:
+            about = pl.read_parquet_metadata(path)
+            block = chosen_block(gauge, step, pl.read_parquet(path))
+        except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            raise self._changed(path) from None
+        self._check_origin(path, about, gauge.name, step, block.steps, block.sum)
         return block
 
     def _found_block(self, path: Path, gauge: str, step: int) -> FoundBlock:
@@ -283,7 +318,7 @@ class PublicFolder:
             "gauge": gauge,
             "first_step": str(step + 1),
             "steps": str(steps),
-            "lattice_bits": str(self.plan.gauge(gauge).mechanism.strategy.lattice_bits),
+            "lattice_bits": str(lattice_bits(self.plan.gauge(gauge))),
             "sha256": found,
         }
         if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
@@ -374,17 +409,12 @@ class PublishedView:
     def largest(self, top: int | None) -> PublishedView:
         """Return the same view with its largest cells at each step, ranked; None: with all cells.
 
-        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`.
+        Its intervals cover all cells of a step at once, see :mod:`~tidegauge.engine.ranked`. Of
+        discovered cells those are ranked that are named at the step.
 
         Raises:
             InvalidParameter: It is no number of cells, or the gauge has none.
         """
-        if top is not None and self.view.shown is not None:
-            raise InvalidParameter(
-                f"Expected known cells to rank, got those of {self.view.gauge.name!r}, which are "
-                "discovered. Intervals that hold for all cells at once need their number, and that "
-                "is hidden. Sort the values of an export."
-            )
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
             if self.view.gauge.kind == "mean" or self.view.gauge.clip is not None:
@@ -404,7 +434,21 @@ class PublishedView:
 
         It is there whether or not the plan publishes totals. With ``other: drop`` it is the sum of
         the listed cells alone.
+
+        Raises:
+            InvalidParameter: The cells are discovered, or chosen.
         """
+        if self.view.gauge.select is not None:
+            raise InvalidParameter(
+                f"Expected a gauge that publishes all cells, got {self.view.gauge.name}. The sum "
+                "of those that are shown is none of all. Count them in a gauge of its own."
+            )
+        if self.view.shown is not None:
+            raise InvalidParameter(
+                f"Expected known cells to add up, got those of {self.view.gauge.name!r}, which are "
+                "discovered. A sum over the cells that are named leaves out the rest, and changes "
+                "with every new name. Count the same in a gauge without by."
+            )
         return replace(self, view=replace(self.view, total=True))
 
     def table(self, *, totals: bool | None = None) -> pl.DataFrame:
@@ -425,7 +469,10 @@ class PublishedView:
     def last(self) -> pl.DataFrame:
         """Return the releases of the last published step, as :meth:`table` does."""
         last = int(self.steps[-1])
-        return self.view.table(last - 1, self.grains[last - 1 : last])
+        view, at = self.view, slice(last - 1, last)
+        if view.used is not None:
+            view = replace(view, used=view.used[at])
+        return view.table(last - 1, self.grains[at])
 
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from tidegauge.engine.chosen import chosen_table, lattice_bits, switches_used
 from tidegauge.engine.claim import Claim, is_block_name
 from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import documents, unit_sentence
@@ -32,6 +33,7 @@ from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.selector import ChosenReading
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Float64, Int64, State
 
@@ -235,6 +237,8 @@ class Publisher:
                     for part in view.parts:
                         now = part if shown is None else replace(part, shown=shown)
                         now = now if clips is None else replace(now, clips=clips)
+                        if gauge.select is not None and isinstance(block, Block):
+                            now = replace(part, used=switches_used(block))
                         alike = part.every, part.total
                         if alike not in places:
                             places[alike] = now.places(first, steps)
@@ -260,13 +264,15 @@ class Publisher:
 
     def _reading(
         self, name: str, state: State | None = None, step: int = 0
-    ) -> Reading | FoundReading | ClippedReading:
+    ) -> Reading | FoundReading | ChosenReading | ClippedReading:
         gauge = self._plan.gauge(name)
         decays = [view.decay for view in self._views[name]]
         if gauge.discover is not None:
             return FoundReading(gauge, decays)
         if gauge.clip is not None:
             return ClippedReading(gauge, decays)
+        if gauge.select is not None:
+            return ChosenReading(gauge.mechanism, step=step)
         return Reading(gauge.mechanism, decays, state=state, step=step)
 
     def _restore(self, name: str, stored: tuple[int, State] | None) -> None:
@@ -378,6 +384,8 @@ class Publisher:
         strategy = planned.mechanism.strategy
         if isinstance(block, FoundBlock):
             table = block.table(planned)
+        elif planned.select is not None:
+            table = chosen_table(block)
         else:
             numbers = strategy.coordinates(block.first, block.steps)
             cells = block.measured.shape[1]
@@ -392,7 +400,7 @@ class Publisher:
             "gauge": gauge,
             "first_step": str(block.first + 1),
             "steps": str(block.steps),
-            "lattice_bits": str(strategy.lattice_bits),
+            "lattice_bits": str(lattice_bits(planned)),
         }
         place = self._place(self._measurements(gauge) / block_name(block.first))
         about |= origin(place, block.sum)

@@ -6,12 +6,20 @@ mark says more than the intervals do, and those speak of the noise alone.
 At each step cells are ordered by their noisy values; equal ones by the bytes of their names. The
 intervals beside ranked cells cover *all* cells of the step at once with probability ``level``, the
 cells that are not shown included: to be among the largest, noise helps, so that an interval made
-for one cell that was chosen beforehand would be too narrow. ``close`` at rank r says that its
-interval overlaps that of rank r + 1, shown or not. Where it is false there is a cut: with
-probability ``level``, at all such places of a step at once, every cell up to rank r truly has more
-than every cell behind it. (All intervals of a step are equally wide, so they overlap with none
-further down if not with the next.) Between two cuts nothing is said of the order. When all
-totals are 0, the order is that of the noise, and everything is close, but for that probability.
+for one cell that was chosen beforehand would be too narrow.
+
+Where cells are discovered, those that are named at a step are ranked, and nobody knows how many
+there are. Each item has noise of its own from the first step on, whether or not it is named or
+ever occurs; so the intervals cover as many items at once as are expected, a public number, hidden
+ones included. That a name is shown because its noise was large is covered, too. With more items
+than expected what may be missed grows in proportion.
+
+``close`` at rank r says that its interval overlaps that of rank r + 1, shown or not. Where it is
+false there is a cut: with probability ``level``, at all such places of a step at once, every cell
+up to rank r truly has more than every cell behind it, of those that are named at that step. (All
+intervals of a step are equally wide, so they overlap with none further down if not with the next.)
+Between two cuts nothing is said of the order. When all totals are 0, the order is that of the
+noise, and everything is close, but for that probability.
 """
 
 from __future__ import annotations

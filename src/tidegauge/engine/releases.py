@@ -71,8 +71,10 @@ class Published:
         every: It is read at every so many steps, at the ends of aligned stretches.
         total: It is of one cell, ``*``: the sum of all.
         shown: The cells, where they are discovered: each has releases from its own step on.
+        past: Discovered cells have rows of the steps before they were named, too, unless ranked.
         top: How many cells are shown at a step, the largest in their order; None: all.
         clips: Where a clip moves, every one so far: rows (first step, below, above), in grains.
+        used: Where cells are chosen, how many switches were made, at each step of the table.
     """
 
     clock: Clock
@@ -82,8 +84,10 @@ class Published:
     every: int = 1
     total: bool = False
     shown: Shown | None = None
+    past: bool = False
     top: int | None = None
     clips: Int64 | None = None
+    used: Int64 | None = None
 
     @cached_property
     def parts(self) -> tuple[Published, ...]:
@@ -152,7 +156,7 @@ class Published:
     def _intervals(self) -> GaugePlan:
         """The mechanism with the intervals that are shown: of ranked cells, of all at once."""
         mechanism = self.gauge.mechanism
-        return mechanism if self.top is None else for_all(mechanism, len(self.gauge.cells))
+        return mechanism if self.top is None else for_all(mechanism, self.gauge.ranked)
 
     def of(self, values: Float64) -> Float64:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
@@ -251,7 +255,12 @@ class Published:
             pl.Series("complete", rows(self.complete(numbers)[:, np.newaxis])),
             _reasons(value, found.reason, waits),
         ]
+        if self.gauge.select is not None and self.used is not None:
+            left = self.gauge.select.switches - self.used[numbers - 1 - first]
+            columns.append(pl.Series("switches_left", rows(left[:, np.newaxis])))
         table = pl.DataFrame(columns)
+        if self.gauge.select is not None:
+            table = table.filter(pl.col("value").is_not_nan())  # the cells that are shown
         if self.top is None or self.total:
             return table
         return ranked(table, [name for name, _ in self.gauge.by], self.top)
@@ -259,7 +268,8 @@ class Published:
     def _rows(self, numbers: Int64) -> tuple[Int64, Int64]:
         """The place of each row's step among ``numbers``, and its cell; step by step."""
         if self.shown is not None:
-            at, cell = np.nonzero(numbers[:, np.newaxis] > self.shown.visible_from)
+            begin = self.shown.visible_from * (not self.past or self.top is not None)
+            at, cell = np.nonzero(numbers[:, np.newaxis] > begin)
             return at.astype(np.int64), cell.astype(np.int64)
         cells = len(self.cells)
         return np.repeat(np.arange(len(numbers)), cells), np.tile(np.arange(cells), len(numbers))

@@ -253,6 +253,10 @@ def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost, names: Fra
         discovery = discovery_of(
             request.discover, request.views, strategy, law, request.neighbors, request.end, names
         )
+    selection = None
+    if request.select is not None:
+        assert isinstance(cost, GaussianCost), "choices go with Gaussian noise"
+        selection = request.select.bought(cost, request.neighbors, request.end)
     return GaugePlan(
         views=request.views,
         cells=request.cells,
@@ -267,6 +271,7 @@ def _plan(request: Request, strategy: Strategy, law: Law, cost: Cost, names: Fra
         end=request.end,
         level=request.level,
         band=request.band,
+        selection=selection,
         discovery=discovery,
     )
 

@@ -3,7 +3,8 @@
 In a gauge the candidate is best whose worst view lies least above its own lower bound (see
 :mod:`tidegauge.mechanisms.candidates`). Whole plans are compared: all gauges with Gaussian noise,
 mu^2 shared by weight, or all with discrete Laplace noise, epsilon shared by weight and delta
-unused. A mixture would have to be kept in zCDP, which charges both kinds more; it is not tried.
+unused. A mixture would have to be kept in zCDP, which charges both kinds more; it is not tried,
+but beside a gauge that chooses which cells it shows: that has a price in zCDP alone.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from tidegauge.mechanisms.comparison import Candidate, Comparison
 from tidegauge.mechanisms.discovery import check_discoverable, deltas
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request, request_of
-from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
-from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, Guarantee, PureDP
+from tidegauge.privacy.costs import Cost, GaussianCost, PureCost, ZCDPCost
+from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.strategies.decay import Decay
 
@@ -113,14 +114,13 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """
-    weights = [request.budget_weight for request in requests]
     for request in requests:
         if request.discover is not None:
             check_discoverable(request.discover, request.views, request.end)
     names = deltas(requests[0].guarantee, [request.discover for request in requests])
     wholes = [
         [list(candidates(*each)) for each in zip(requests, costs, names, strict=True)]
-        for costs in _splits(requests[0].guarantee, weights, sum(names, Fraction(0)))
+        for costs in _splits(requests, sum(names, Fraction(0)))
     ]
     ranks = [max(_best(tried).rank for tried in whole) for whole in wholes]
     taken = ranks.index(min(ranks))
@@ -130,7 +130,8 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
             raise _refused_by_name(requests[gauge], _best(wholes[0][gauge]))
         raise _unsupported(requests[gauge])
     for request, tried in zip(requests, wholes[taken], strict=True):
-        if _best(tried).worst_ratio > _USELESS and any(c.plan is None for c in tried):
+        several = math.sqrt(request.neighbors.max_cells)  # the least noise is of one cell alone
+        if _best(tried).worst_ratio > _USELESS * several and any(c.plan is None for c in tried):
             raise _unsupported(request)  # what would serve is refused, and what is left does not
     judged: list[list[Candidate]] = [[] for _ in requests]
     for whole in wholes:
@@ -146,13 +147,19 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     )
 
 
-def _splits(
-    guarantee: Guarantee, weights: Sequence[Fraction], names: Fraction
-) -> Iterator[Sequence[Cost]]:
+def _splits(requests: Sequence[Request], names: Fraction) -> Iterator[Sequence[Cost]]:
     """The costs of all gauges, by noise of each kind that the guarantee allows.
 
-    ``names``: what is set apart of delta for names of items; then all noise is Gaussian.
+    Where one of them chooses cells, all share rho: choices have no other price. ``names``: what is
+    set apart of delta for names of items; then all noise is Gaussian.
     """
+    guarantee = requests[0].guarantee
+    weights = [request.budget_weight for request in requests]
+    if any(request.select for request in requests):
+        shares = Ledger(guarantee, names=names).split(weights, ZCDPCost)
+        counts = [r.select.counts_share if r.select else Fraction(1) for r in requests]
+        yield [GaussianCost(2 * s.rho * part) for s, part in zip(shares, counts, strict=True)]
+        return
     if not isinstance(guarantee, PureDP):
         yield Ledger(guarantee, names=names).split(weights, GaussianCost)
     if isinstance(guarantee, PureDP | ApproxDP) and not names:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, NoReturn, final
+from typing import NoReturn, final
 
 import numpy as np
 
@@ -126,15 +126,29 @@ class AboveThreshold(Once):
         epsilon: Of one run.
         sensitivity: How far one event moves the statistic, an integer.
         monotone: Whether one event moves it at all steps in one direction, if at all.
+        threshold: The noisy margin of a run that another opening began; None: none is on. It is as
+            private as the data: nobody may draw it twice.
     """
 
-    def __init__(self, epsilon: Fraction, sensitivity: int, *, monotone: bool) -> None:
+    def __init__(
+        self,
+        epsilon: Fraction,
+        sensitivity: int,
+        *,
+        monotone: bool,
+        threshold: int | None = None,
+    ) -> None:
         self._threshold_law: Law = DiscreteLaplace(2 * sensitivity / epsilon)
         self._law: Law = DiscreteLaplace((2 if monotone else 4) * sensitivity / epsilon)
         super().__init__("tests", self._law.scale)
         # a source of words serves one law, so that the threshold has its own
         self._threshold_words = open_words("tidegauge one-shot 1", "threshold", epsilon)
-        self._margin: Any = None
+        self._margin = threshold
+
+    @property
+    def threshold(self) -> int | None:
+        """Private: the noisy margin of the run that is on; None: none is."""
+        return self._margin
 
     def restart(self, margin: int) -> None:
         """Draw a fresh threshold around a margin; paid for anew."""
@@ -148,17 +162,27 @@ class AboveThreshold(Once):
         Raises:
             LiveState: The last answer was True: nothing is paid for after it.
         """
+        return self.first(np.array([statistic], np.int64)) is not None
+
+    def first(self, statistics: Int64) -> int | None:
+        """Return the place of the first of some statistics that passes; None: none does.
+
+        Noise that was drawn for those behind it is used for nothing.
+
+        Raises:
+            LiveState: As in :meth:`passed`.
+        """
         if self._margin is None:
             raise LiveState(
                 "Expected a threshold that was drawn, got none. A test after a pass would be "
                 "another run, unpaid. Call restart first, and charge it."
             )
-        exact = np.array([statistic], np.int64)
-        noisy = measure_counts(self._law, self._words, exact, 0, self._number())
-        if int(noisy[0]) < self._margin:
-            return False
+        noisy = measure_counts(self._law, self._words, statistics, 0, self._number())
+        passing = np.flatnonzero(noisy >= self._margin)
+        if not len(passing):
+            return None
         self._margin = None
-        return True
+        return int(passing[0])
 
     def close(self) -> None:
         """Erase both keys."""

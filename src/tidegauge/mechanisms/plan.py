@@ -18,13 +18,14 @@ from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.discovery import Discovery
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
+from tidegauge.mechanisms.selection import Selection, shown_cells
 from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.quantile import gaussian_half_width, laplace_half_width
 from tidegauge.noise.response import BitFlips, response_half_width
-from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
+from tidegauge.privacy.costs import AnyCost, Cost, GaussianCost, PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.protected import Protected
@@ -96,6 +97,7 @@ class GaugePlan:
         end: The last step, counted from 1; None: no end.
         level: The coverage of the intervals.
         band: Whether the level holds at each step alone or for a whole curve.
+        selection: How the few cells are chosen that are shown; None: all are.
         discovery: How items are discovered; None: the cells are known.
     """
 
@@ -112,6 +114,7 @@ class GaugePlan:
     end: int | None
     level: float = 0.95
     band: Band = "pointwise"
+    selection: Selection | None = None
     discovery: Discovery | None = None
     _chunks: dict[tuple[str, Decay, int, int], Float64] = field(
         init=False, default_factory=dict, repr=False, compare=False
@@ -145,6 +148,12 @@ class GaugePlan:
                     f"Expected the count of different values itself, {self.views[0][0]}, got "
                     f"{shown(view.name)}. Those of another window are no function of it. Measure "
                     "them in a gauge of their own."
+                )
+            if self.selection is not None and view != Running():
+                raise InvalidParameter(
+                    f"Expected the running counts of the cells that are shown, got "
+                    f"{shown(view.name)}. Of a cell nothing is published while it is hidden, so "
+                    "that no other view can be made. Count in a gauge of its own."
                 )
             return view
         for name, decay in self.views:
@@ -263,8 +272,14 @@ class GaugePlan:
         """Return an account of the guarantee with this gauge's cost charged."""
         names = Fraction(0) if self.discovery is None else self.discovery.delta
         ledger = Ledger(self.guarantee, names=names)
-        ledger.charge({"gauge": self.cost})
+        ledger.charge(self.charges("gauge"))
         return ledger
+
+    def charges(self, name: str) -> dict[str, AnyCost]:
+        """Return what a gauge of this name is charged: its noise, and choices of cells if any."""
+        if self.selection is None:
+            return {name: self.cost}
+        return {name: self.cost, f"{name}, choices": self.selection.cost(self.neighbors)}
 
     def promise(self) -> str:
         """Return the guarantee in one sentence, for what this plan protects."""
@@ -328,6 +343,7 @@ class GaugePlan:
             "max_per_step": self.max_per_step,
             "horizon": self.horizon,
             "end": self.end,
+            **({} if self.selection is None else {"selection": plain(self.selection)}),
             **({} if self.discovery is None else {"discovery": plain(self.discovery)}),
         }
 
@@ -363,6 +379,9 @@ class GaugePlan:
             end=reader.optional_integer("end"),
             level=level_of(reader.fraction("level")),
             band=band_of(reader.text("band")),
+            selection=read_as(reader.take("selection"), Selection)
+            if "selection" in reader.names
+            else None,
             discovery=read_as(reader.take("discovery"), Discovery)
             if "discovery" in reader.names
             else None,
@@ -404,6 +423,7 @@ class GaugePlan:
             raise _unpaid("a horizon within the end", "another")
         self._verify_distinct()
         self._verify_responses()
+        self._verify_selection()
         self._verify_discovery()
         self.charged()
 
@@ -423,6 +443,24 @@ class GaugePlan:
         alike = isinstance(law, BitFlips) and isinstance(strategy, Responses)
         if not alike or strategy != Responses(law.scale):
             raise _unpaid("flips of bits, with the bias that is taken out", "others")
+
+    def _verify_selection(self) -> None:
+        """Refuse cells that are chosen where that is not what noise was made for."""
+        selection, neighbors = self.selection, self.neighbors
+        if selection is None:
+            return
+        cells = neighbors.cells
+        if cells is None:
+            raise _unpaid("known cells where some are chosen", "others")
+        if [decay for _, decay in self.views] != [Running()] or neighbors.low:
+            raise _unpaid("running counts as the one view of cells that are chosen", "others")
+        if not isinstance(self.cost, GaussianCost) or neighbors.distinct or neighbors.paired:
+            raise _unpaid("counts with Gaussian noise where cells are chosen", "others")
+        k, switches = selection.k, selection.switches
+        if k >= cells:
+            raise _unpaid("fewer cells to be shown than there are", "all")
+        if neighbors.max_cells != shown_cells(k, switches, cells, neighbors.relation):
+            raise _unpaid("noise for all cells that may ever be shown", "less, or more")
 
     def _verify_discovery(self) -> None:
         """Refuse items that nobody knows without a threshold that pays for their names."""

@@ -11,6 +11,7 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.intervals import Band, band_of, level_of
+from tidegauge.mechanisms.selection import Select
 from tidegauge.privacy.guarantee import Guarantee, guarantee_of
 from tidegauge.privacy.unit import Distinct, Neighbors, relation_of, unit_of
 from tidegauge.strategies.decay import Decay
@@ -50,6 +51,7 @@ class Request:
         strategy: The only candidate, asked for by name; None: all that fit are compared.
         rescaled: Whether increments are multiplied by factors that move before views are made of
             them: only strategies are tried whose noise is then known.
+        select: How the few cells are to be chosen that are shown; None: all are.
         discover: How items are discovered; None: the cells are known.
     """
 
@@ -70,6 +72,7 @@ class Request:
     budget_weight: Fraction = Fraction(1)
     strategy: ByName | None = None
     rescaled: bool = False
+    select: Select | None = None
     discover: Discover | None = None
 
     @property

@@ -15,6 +15,7 @@ from typing import Any
 from tidegauge.checks import LARGEST, shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.mechanisms.discovery import Discovery
+from tidegauge.mechanisms.selection import Selection
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.response import BitFlips
@@ -236,6 +237,26 @@ def _read_neighbors(reader: Reader) -> Neighbors:
     distinct = _read_distinct(reader) if "distinct" in reader.names else None
     paired = reader.flag("paired") if "paired" in reader.names else False
     return Neighbors(unit, relation, low, high, touched, cells, distinct, paired)
+
+
+def _selection(selection: Selection) -> dict[str, Any]:
+    return {
+        "k": selection.k,
+        "switches": selection.switches,
+        "margin": selection.margin,
+        "scale": fraction_text(selection.scale),
+        "epsilon": fraction_text(selection.epsilon),
+    }
+
+
+def _read_selection(reader: Reader) -> Selection:
+    return Selection(
+        reader.integer("k"),
+        reader.integer("switches"),
+        reader.integer("margin"),
+        reader.fraction("scale"),
+        reader.fraction("epsilon"),
+    )
 
 
 def _discovery(discovery: Discovery) -> dict[str, Any]:
@@ -482,6 +503,7 @@ _FORMS: dict[type, _Form] = {
         lambda r: Contributions(r.integer("max_events"), r.integer("min_separation")),
     ),
     Neighbors: _Form(_neighbors, _read_neighbors),
+    Selection: _Form(_selection, _read_selection),
     Discovery: _Form(_discovery, _read_discovery),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.mechanisms.mean import Bounds
+from tidegauge.mechanisms.selection import Select
 from tidegauge.planning import durations, fields, form
 from tidegauge.planning.averages import MOST_REACH, refuse_beside_mean
 from tidegauge.planning.clips import refuse_beside_clip
@@ -32,7 +34,7 @@ from tidegauge.planning.parts import (
     count_cells,
 )
 from tidegauge.planning.problems import did_you_mean
-from tidegauge.planning.ranks import refuse_beside_top
+from tidegauge.planning.ranks import refuse_beside_top, select_of
 from tidegauge.planning.settings import Settings, Sink
 from tidegauge.planning.sources import kind_of, unknown_kind
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
@@ -281,9 +283,14 @@ class Agreement:
             return None
         low, high, round_to = grains
         other = _rest(read)
-        cells = count_cells(by, other) or UNKNOWN_CELLS
+        known = all(values for _, values in by)
+        crossed = prod(len(values) + (other is not None) for _, values in by)
+        cells = crossed if known else UNKNOWN_CELLS
+        select = None
         if read.top_k is not None:
-            refuse_beside_top(read, cells, self._refusing(path))
+            expected = cells if discover is None else discover.expected_items
+            refuse_beside_top(read, expected, self._refusing(path))
+            select = self._select(path, read, cells)
         if read.mean is not None:
             refuse_beside_mean(read, (*views, *self._anticipated(path, read)), self._refusing(path))
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
@@ -309,6 +316,7 @@ class Agreement:
             totals=read.totals,
             max_items=max_items,
             top=None if read.top_k is None else read.top_k.k,
+            select=select,
             level=read.level,
             band=read.band,
             strategy=read.strategy,
@@ -354,7 +362,39 @@ class Agreement:
             own = None
         if own is not None:
             return (form.View("polynomial_sum", own),)
+        if read.top_k is not None and read.top_k.method is not None:
+            return (form.View("running", Running()),)
         return form.View("step", Step()), form.View("running", Running())
+
+    def _select(self, path: Path_, read: form.GaugeForm, cells: int) -> Select | None:
+        """How cells are chosen, by a method; None: all are measured."""
+        select = select_of(
+            read,
+            cells,
+            has_event=self._has_event,
+            has_end=self._read.end is not None or "end" in self._wrong,
+            refuse=self._refusing(path),
+        )
+        given: list[Any] = [v for gauge in self._read.gauges.values() for v in gauge.by.values()]
+        if select is not None and fields.DISCOVER in given:
+            self._refuse(
+                (*path, "top_k", "method"),
+                "Expected known values in all gauges beside method: sparse_gumb, got discover. "
+                "Names are paid for in delta beside Gaussian noise alone, and choices in rho. List "
+                "the values, or remove method.",
+                key=True,
+            )
+        privacy = self._read.privacy
+        paid = privacy.rho is not None or privacy.delta is not None
+        if select is not None and "privacy" not in self._wrong and not paid:
+            self._refuse(
+                (*path, "top_k", "method"),
+                "Expected rho, or epsilon and delta, beside method: sparse_gumb, got another "
+                "promise. Choices of cells have a price in rho alone. Write rho: 0.1, or "
+                "epsilon: 1 and delta: 1e-9.",
+                key=True,
+            )
+        return select
 
     @property
     def _has_event(self) -> bool:
@@ -362,9 +402,9 @@ class Agreement:
         return self._read.event is not None or "event" in self._wrong
 
     def _refusing(self, path: Path_) -> Callable[[str, str], None]:
-        """Refuse a field of a gauge; without a name: the gauge."""
+        """Refuse a field of a gauge, or ``field.part``; without a name: the gauge."""
         return lambda name, message: self._refuse(
-            (*path, name) if name else path, message, key=True
+            (*path, *filter(None, name.split("."))), message, key=True
         )
 
     def _distinct(
@@ -556,12 +596,6 @@ class Agreement:
                 place,
                 "Expected known values beside count_distinct, got discover. It finds the cells of "
                 "counts and sums alone. List the values, or count rows.",
-            )
-        if read.top_k is not None:
-            self._refuse(
-                place,
-                "Expected known values beside top_k, got discover. Intervals that hold for all "
-                "cells at once need their number. List the values, or sort an export of a count.",
             )
         if read.totals:
             self._refuse(

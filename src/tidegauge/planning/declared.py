@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.intervals import Band
+from tidegauge.mechanisms.selection import Select
 from tidegauge.planning.form import View
 from tidegauge.planning.parts import Clock, IdUnit, Kind, TimeColumn
 from tidegauge.planning.problems import Problem
@@ -41,6 +42,7 @@ class GaugeConfig:
     totals: bool
     max_items: int
     top: int | None
+    select: Select | None
     level: float
     band: Band
     strategy: ByName | None

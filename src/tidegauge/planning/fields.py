@@ -39,7 +39,7 @@ __all__ = [
 
 DISCOVER = "discover"
 """Stands in place of the values of a ``by`` column that are not known in advance."""
-RANKED = frozenset(["rank", "close"])
+RANKED = frozenset(["rank", "close", "switches_left"])
 """Columns that releases of ranked cells have beside the others."""
 
 RESERVED = frozenset(

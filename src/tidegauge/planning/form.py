@@ -289,6 +289,10 @@ def _most_ranked(value: Any) -> int:
     return fields.whole(value, 1, 1 << 20)
 
 
+def _margin(value: Any) -> int:
+    return fields.whole(value, 0)
+
+
 def _distinct_window(value: Any, step_us: int | None) -> View:
     """Read which different values are counted, as the one view of their gauge."""
     if isinstance(value, Scalar) and value == "running":
@@ -344,6 +348,16 @@ class TopForm(_Strict):
         description="How many are published at each step; fewer if there are fewer cells"
     )
     where: Annotated[str | None, _scalar(_predicate, str)] = None
+    method: Annotated[
+        str | None,
+        PlainValidator(_choice("sparse_gumb"), json_schema_input_type=Literal["sparse_gumb"]),
+    ] = Field(None, description="In place of max_items: cells are chosen, and seldom anew")
+    switches: Annotated[int | None, _scalar(_most_ranked, int)] = Field(
+        None, description="Beside method: how often the cells that are shown change at most"
+    )
+    margin: Annotated[int | None, _scalar(_margin, int)] = Field(
+        None, description="Beside method: by how much another cell has to lead"
+    )
 
 
 class FileForm(_Strict):

@@ -31,6 +31,8 @@ def items_of(
         return 1, high
     distinct = read.count_distinct is not None
     counts = read.sum is None and read.mean is None and not distinct
+    if read.top_k is not None and read.top_k.method is not None:
+        return cells, repeats or 1
     if repeats is not None and not counts:
         why = (
             "The values of an event count once each."

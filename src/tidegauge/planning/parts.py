@@ -14,7 +14,8 @@ from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.privacy.costs import Cost
+from tidegauge.mechanisms.selection import Select, shown_cells
+from tidegauge.privacy.costs import AnyCost
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Window
 
@@ -30,6 +31,7 @@ __all__ = [
     "PlannedGauge",
     "TimeColumn",
     "count_cells",
+    "counted_cells",
     "distinct_of",
     "for_all",
     "neighbors_of",
@@ -140,6 +142,8 @@ class PlannedGauge:
         discover: How cells are discovered, as it was asked for; None: all are known.
         clip: How the clip is found, up to which values count; None: they count up to the bounds.
             With it, ``mechanism`` measures values in units of the clip.
+        select: How few cells were asked to be chosen, of which alone counts are published; None:
+            all are measured.
     """
 
     name: str
@@ -161,6 +165,7 @@ class PlannedGauge:
     top: int | None = None
     discover: Discover | None = None
     clip: Clip | None = None
+    select: Select | None = None
 
     @cached_property
     def clipped(self) -> ClipPlan:
@@ -171,12 +176,12 @@ class PlannedGauge:
         return ClipPlan(of, self.bounds, *parts, len(self.cells))
 
     @property
-    def costs(self) -> dict[str, Cost]:
+    def costs(self) -> dict[str, AnyCost]:
         """What each of its measurements costs, by name."""
         if self.clip is None:
-            return {self.name: self.mechanism.cost}
+            return self.mechanism.charges(self.name)
         magnitudes = self.clip.mechanism.cost
-        return {self.name: self.mechanism.cost, f"{self.name}: magnitudes": magnitudes}
+        return {self.name: self.mechanism.cost, f"{self.name}, magnitudes": magnitudes}
 
     @property
     def last_step(self) -> int | None:
@@ -188,9 +193,18 @@ class PlannedGauge:
         """The mechanism with the intervals that are published: of ranked cells, of all at once.
 
         The largest of many values is likely to have the largest noise, too: so each cell's share
-        of what may be missed is one of as many as there are cells (Boole).
+        of what may be missed is one of as many as there are cells (Boole); of discovered ones, of
+        as many as are expected.
         """
-        return self.mechanism if self.top is None else for_all(self.mechanism, len(self.cells))
+        return self.mechanism if self.top is None else for_all(self.mechanism, self.ranked)
+
+    @property
+    def ranked(self) -> int | None:
+        """How many cells are ranked at a step: all, or those that are chosen; None: nobody knows.
+
+        Which are chosen depends on no noise that their counts have.
+        """
+        return self.number_of_cells if self.select is None else self.select.k
 
     @property
     def distinct(self) -> Distinct | None:
@@ -249,12 +263,19 @@ class PlannedGauge:
         return tuple(sorted(names))
 
 
-def for_all(mechanism: GaugePlan, cells: int) -> GaugePlan:
+def for_all(mechanism: GaugePlan, cells: int | None) -> GaugePlan:
     """Return a plan whose intervals cover so many cells at once, at the level of one.
+
+    Args:
+        mechanism: The plan.
+        cells: How many; None: as many items as are expected, for cells are discovered.
 
     Raises:
         InvalidParameter: So little may then be missed that no tail is known.
     """
+    if cells is None:
+        assert mechanism.discovery is not None
+        cells = mechanism.discovery.expected_items
     miss = (1 - Fraction(repr(mechanism.level))) / cells
     return mechanism.with_intervals(float(1 - miss))
 
@@ -265,6 +286,15 @@ def distinct_of(kind: Kind, views: Sequence[tuple[str, Decay]]) -> Distinct | No
         return None
     decay = views[0][1]
     return decay.steps if isinstance(decay, Window) else "ever"
+
+
+def counted_cells(
+    select: Select | None, max_items: int, cells: int | None, relation: NeighboringRelation
+) -> int:
+    """Return in how many cells an event is charged: those that it touches, as far as shown."""
+    if select is None or cells is None:
+        return max_items
+    return shown_cells(select.k, select.switches, cells, relation)
 
 
 def neighbors_of(

@@ -11,6 +11,7 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan, views_read
+from tidegauge.mechanisms.selection import Select
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
 from tidegauge.planning.averages import MOST_REACH
 from tidegauge.planning.durations import microseconds_of
@@ -93,6 +94,8 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         data["max_items"] = gauge.max_items
     if gauge.top is not None:
         data["top"] = gauge.top
+    if gauge.select is not None:
+        data["select"] = _select_data(gauge.select)
     return data
 
 
@@ -119,6 +122,18 @@ def _discover_of(reader: Reader) -> Discover:
     found = discover_of(decay, share, items)
     reader.done()
     return found
+
+
+def _select_data(select: Select) -> dict[str, Any]:
+    return {"k": select.k, "switches": select.switches, "margin": select.margin}
+
+
+def _select_of(reader: Reader) -> Select:
+    """Read how cells are chosen."""
+    k, switches = reader.integer("k"), reader.integer("switches")
+    select = Select(k, switches, reader.optional_integer("margin"))
+    reader.done()
+    return select
 
 
 def clock_of(reader: Reader) -> Clock:
@@ -192,6 +207,9 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         if "discover" in reader.names
         else None,
         clip=_clip_of(Reader(reader.take("clip"), "clip")) if "clip" in reader.names else None,
+        select=_select_of(Reader(reader.take("select"), "select"))
+        if "select" in reader.names
+        else None,
     )
     reader.done()
     every.done()
@@ -228,6 +246,7 @@ def _check_gauge(gauge: PlannedGauge) -> None:
     _check_clip(gauge, gauge.clip)
     if gauge.top is not None:
         _check_top(gauge, gauge.top)
+    _check_select(gauge)
     if gauge.low > gauge.high or gauge.round_to <= 0 or gauge.budget_weight <= 0:
         raise changed("ordered bounds, and numbers above 0", "others")
     _check_cells(gauge)
@@ -286,10 +305,23 @@ def _check_mean(gauge: PlannedGauge) -> None:
 
 def _check_top(gauge: PlannedGauge, top: int) -> None:
     whole = gauge.kind != "count" or gauge.totals or gauge.other is not None or not gauge.by
-    if gauge.discover is not None or whole or not 1 <= top <= MOST_CELLS:
-        raise changed("the largest of known cells that are counted", "those of another gauge")
+    if whole or not 1 <= top <= MOST_CELLS:
+        raise changed("the largest of cells that are counted", "those of another gauge")
     if not RANKED.isdisjoint(dict(gauge.by)):
         raise changed("by columns that no ranked release has", "one that it has")
+
+
+def _check_select(gauge: PlannedGauge) -> None:
+    asked, planned = gauge.select, gauge.mechanism.selection
+    if (asked is None) != (planned is None):
+        raise changed("a mechanism that chooses cells where it is asked to", "another")
+    if asked is None or planned is None:
+        return
+    margin = planned.margin if asked.margin is None else asked.margin
+    if (asked.k, asked.switches, margin) != (planned.k, planned.switches, planned.margin):
+        raise changed("cells that are chosen as it was asked for", "others")
+    if gauge.top != asked.k or gauge.max_items != len(gauge.cells):
+        raise changed("all chosen cells shown, of events in any number of cells", "others")
 
 
 def line(text: str) -> str:

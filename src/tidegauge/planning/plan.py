@@ -25,6 +25,7 @@ from tidegauge.planning.parts import (
     IdUnit,
     PlannedGauge,
     TimeColumn,
+    counted_cells,
     distinct_of,
     neighbors_of,
 )
@@ -275,13 +276,16 @@ class Plan:
                 self._verify_clip(gauge, gauge.clip)
                 continue
             mean = gauge.kind == "mean"
-            expected = self.neighbors(low, high, cells, distinct, gauge.max_items, mean=mean)
+            touched = counted_cells(gauge.select, gauge.max_items, cells, self.relation)
+            expected = self.neighbors(low, high, cells, distinct, touched, mean=mean)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:
                 raise changed("a mechanism for these steps and views", "one for others")
         self._verify_discovery()
-        if len({type(cost) for gauge in self.gauges for cost in gauge.costs.values()}) > 1:
+        noisy = [gauge.mechanism for gauge in self.gauges]
+        noisy += [gauge.clip.mechanism for gauge in self.gauges if gauge.clip is not None]
+        if len({type(mechanism.cost) for mechanism in noisy}) > 1:
             raise changed("one kind of noise in all gauges", "two, whose costs do not add up")
         self.ledger  # noqa: B018 (it refuses to exceed the guarantee)
 

@@ -17,7 +17,14 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.declared import Config, GaugeConfig
-from tidegauge.planning.parts import Clip, PlannedGauge, count_cells, distinct_of, neighbors_of
+from tidegauge.planning.parts import (
+    Clip,
+    PlannedGauge,
+    count_cells,
+    counted_cells,
+    distinct_of,
+    neighbors_of,
+)
 from tidegauge.planning.plan import Plan
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Running
@@ -99,7 +106,7 @@ def _magnitudes(config: Config, gauge: GaugeConfig) -> Request:
         anticipate=(),
         importance=(),
         every=(),
-        name=f"{gauge.name}: magnitudes",
+        name=f"{gauge.name}, magnitudes",
         budget_weight=gauge.budget_weight * gauge.clip,
     )
 
@@ -111,7 +118,8 @@ def _neighbors(config: Config, gauge: GaugeConfig) -> Neighbors:
     if gauge.clip is not None:
         assert cells is not None, "discovered cells were refused"
         return clipped_neighbors(unit, relation, gauge.low, gauge.high, cells, mean=mean)
-    what = distinct_of(gauge.kind, views), gauge.max_items
+    touched = counted_cells(gauge.select, gauge.max_items, cells, relation)
+    what = distinct_of(gauge.kind, views), touched
     return neighbors_of(unit, relation, gauge.low, gauge.high, cells, *what, mean=mean)
 
 
@@ -139,6 +147,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         rescaled=gauge.clip is not None,
         strategy=gauge.strategy,
         discover=gauge.discover,
+        select=gauge.select,
     )
 
 
@@ -171,6 +180,7 @@ def _planned(
         max_items=gauge.max_items,
         top=gauge.top,
         clip=clip,
+        select=gauge.select,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.planning.choices import choices_in_words
 from tidegauge.planning.durations import instant_text, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import protected_of
@@ -14,6 +15,7 @@ from tidegauge.planning.words import (
     length_in_words,
     most_per_step,
     noise_delta_of,
+    ranked_in_words,
     threshold_in_words,
     view_in_words,
 )
@@ -149,6 +151,8 @@ def _items(gauge: PlannedGauge) -> str:
     if gauge.kind == "count_distinct":
         return f"at most {_few(gauge.high, 'value')}: the smallest by a keyed hash"
     cells = f"at most {_few(gauge.max_items, 'cell')}: the smallest by bytes; " if gauge.by else ""
+    if gauge.select is not None:
+        cells = "any number of cells; "
     if gauge.kind == "sum":
         return f"{cells}the sum of its amounts in each, clamped to the bounds"
     if gauge.kind == "mean":
@@ -190,15 +194,18 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     whole = "mean" if gauge.kind == "mean" else "sum"
     totals = f"; and of each of them the {whole} of all cells, as the cell *"
     totals = totals if gauge.totals else ""
-    top = f"; of each the {gauge.top} largest cells, ranked by noisy values" if gauge.top else ""
+    top = "" if gauge.top is None else f"; of each {ranked_in_words(gauge)}"
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     if gauge.discover is not None:
         number = "cells that are discovered"
+    if gauge.select is not None:
+        top = ", of the cells that are shown, ranked by noisy values"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise {noise} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
-        f"Published: {views}{totals}{top}.{names_of(plan, gauge)}{_ratio(gauge)}{_clip(gauge)}"
+        f"Published: {views}{totals}{top}.{names_of(plan, gauge)}"
+        f"{choices_in_words(plan, gauge)}{_ratio(gauge)}{_clip(gauge)}"
     )
 
 
@@ -344,6 +351,8 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
             ", and, until there is a first clip, sums of what waits for it, under each clip that "
             "it may be"
         )
+    if any(gauge.select for gauge in plan.gauges):
+        ids += ", and of cells that are chosen the noisy threshold of the tests that are on"
     noise = "under keys of the operating system, erased after use"
     if any(gauge.discover for gauge in plan.gauges):
         ids += (

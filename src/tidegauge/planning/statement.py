@@ -91,6 +91,12 @@ def _numbers(plan: Plan, releases: int) -> str:
     spent = plan.noise(releases)
     delta, names = noise_delta_of(plan), releases * plan.names
     text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta, names)}."
+    if names:
+        text += (
+            f" Of delta, {rounded_up(delta)} is for the noise, and {rounded_up(names)} for names: "
+            f"the chance that a value is named which one {'event' if plan.unit is None else 'id'} "
+            "alone brings."
+        )
     if releases > 1:
         text += f" Promised was {named(plan.guarantee)}."
     return text

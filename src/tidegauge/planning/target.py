@@ -197,7 +197,8 @@ def _widths(config: Config, plans: Plans, targets: Sequence[Target]) -> list[tup
     for target in targets:
         view, gauge, plan = target.view, config.gauges[target.gauge], plans[target.gauge]
         if gauge.top is not None:
-            plan = for_all(plan, count_cells(gauge.by, gauge.other) or 1)
+            cells = count_cells(gauge.by, gauge.other)
+            plan = for_all(plan, cells if gauge.select is None else gauge.select.k)
         width, step = worst_half_width(plan, view.decay, view.every)
         found.append((width * float(gauge.round_to), step))
     return found

@@ -12,6 +12,7 @@ from tidegauge.mechanisms.clipping import clips_up_to
 from tidegauge.mechanisms.comparison import least_std, worst_gain
 from tidegauge.mechanisms.mean import MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.planning.choices import choices_of
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.widest import worst_half_width
@@ -39,6 +40,7 @@ __all__ = [
     "length_in_words",
     "most_per_step",
     "noise_delta_of",
+    "ranked_in_words",
     "ratio_to_bound",
     "span_in_words",
     "threshold_in_words",
@@ -108,6 +110,8 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "views": [told(plan, gauge, name, decay) for name, decay in gauge.views],
         **({} if gauge.clip is None else {"clip": _clip(gauge)}),
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
+        **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
+        **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
     }
 
 
@@ -194,6 +198,19 @@ def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
     span = span_in_words(found.decay, plan.clock.step_us)
     what = gauge_in_words(gauge)
     return f"a value of {columns} is named once its noisy {what} {span} passes {number}"
+
+
+def ranked_in_words(gauge: PlannedGauge) -> str:
+    """Return what is published of ranked cells: a phrase, for after "of each view"."""
+    number, found = gauge.number_of_cells, gauge.discover
+    which = "largest cells" if found is None else "largest named cells"
+    ranked = f"the {gauge.top:,} {which}, ranked by noisy values, with intervals that hold "
+    if found is None:
+        return f"{ranked}for all {number:,} at once"
+    return (
+        f"{ranked}at once for up to {found.expected_items:,} items, named or not (of more items, "
+        "less surely)"
+    )
 
 
 def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:

@@ -7,6 +7,8 @@ currency           a Gaussian gauge costs       a pure gauge costs
 ``rho`` (zCDP)     mu^2 / 2                     epsilon^2 / 2
 ``mu^2`` (GDP)     mu^2                         (2 Phi^-1(e^eps / (1 + e^eps)))^2
 =================  ===========================  ==========================================
+
+Choices of items are neither: they cost rho, and are refused in the other two currencies.
 """
 
 from __future__ import annotations
@@ -27,7 +29,17 @@ from tidegauge.privacy.conversion import (
 from tidegauge.privacy.guarantee import Number
 from tidegauge.privacy.rounding import sqrt_down
 
-__all__ = ["Cost", "Currency", "GaussianCost", "PureCost", "dp_event", "price", "share"]
+__all__ = [
+    "AnyCost",
+    "Cost",
+    "Currency",
+    "GaussianCost",
+    "PureCost",
+    "ZCDPCost",
+    "dp_event",
+    "price",
+    "share",
+]
 
 
 _WHY = (
@@ -109,7 +121,36 @@ class PureCost:
         return dp_event("DiscreteLaplaceDpEvent", noise_parameter=parameter, sensitivity=1)
 
 
+@final
+@dataclass(frozen=True, init=False)
+class ZCDPCost:
+    r"""What choices of items spend: picks by Gumbel noise and runs of tests, rho-zCDP together.
+
+    Args:
+        rho: Above 0.
+
+    Raises:
+        InvalidParameter: Not a finite number above 0.
+
+    Examples:
+        >>> price(ZCDPCost(0.05), Currency.RHO)
+        Fraction(1, 20)
+    """
+
+    rho: Fraction
+
+    def __init__(self, rho: Number) -> None:
+        object.__setattr__(self, "rho", exact("rho", rho, above=0, why=_WHY))
+
+    def event(self) -> dict[str, Any]:
+        """The cost as a ``ZCDpEvent``, rounded up."""
+        return dp_event("ZCDpEvent", rho=math.nextafter(float(self.rho), math.inf), xi=0)
+
+
 Cost = GaussianCost | PureCost
+"""Of noise that all of a stream's numbers carry."""
+
+AnyCost = Cost | ZCDPCost
 
 
 def dp_event(class_name: str, **fields: Any) -> dict[str, Any]:
@@ -117,8 +158,11 @@ def dp_event(class_name: str, **fields: Any) -> dict[str, Any]:
     return {"module_name": "dp_accounting.dp_event", "class_name": class_name, **fields}
 
 
-def price(cost: Cost, currency: Currency) -> Fraction:
-    """What a cost takes from an account, never below the truth."""
+def price(cost: AnyCost, currency: Currency) -> Fraction:
+    """What a cost takes from an account, never below the truth; choices have a price in rho."""
+    if isinstance(cost, ZCDPCost):
+        assert currency is Currency.RHO, "a ledger refuses it in every other"
+        return cost.rho
     if isinstance(cost, GaussianCost):
         squared = cost.mu_squared
         return rho_from_mu_squared(squared) if currency is Currency.RHO else squared
@@ -129,8 +173,10 @@ def price(cost: Cost, currency: Currency) -> Fraction:
     return mu_from_pure(cost.epsilon) ** 2
 
 
-def share(amount: Fraction, kind: type[Cost], currency: Currency) -> Fraction:
+def share(amount: Fraction, kind: type[AnyCost], currency: Currency) -> Fraction:
     """The parameter of a cost that takes at most ``amount`` from an account."""
+    if kind is ZCDPCost:
+        return amount
     if kind is GaussianCost:
         return 2 * amount if currency is Currency.RHO else amount
     if currency is Currency.EPSILON:

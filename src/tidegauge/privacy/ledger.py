@@ -4,7 +4,7 @@ A ledger keeps one account in one currency (see ``costs.py``), in exact fraction
 
 PureDP, ZCDP and GaussianDP have one currency each. An (epsilon, delta) guarantee could be met in
 any of the three; its ledger settles on one with its first charge (all gauges Gaussian: mu^2; all
-pure: epsilon, delta unused; a mixture: rho) and stays with it, because choosing the account after
+pure: epsilon, delta unused; else: rho) and stays with it, because choosing the account after
 having seen releases would be an adaptive choice that no composition theorem covers. So charge the
 whole plan at once. Proof: ``docs/proofs/ledger.md``.
 """
@@ -24,7 +24,16 @@ from tidegauge.privacy.conversion import (
     mu_from_epsilon_delta,
     rho_from_epsilon_delta,
 )
-from tidegauge.privacy.costs import Cost, Currency, GaussianCost, PureCost, dp_event, price, share
+from tidegauge.privacy.costs import (
+    AnyCost,
+    Currency,
+    GaussianCost,
+    PureCost,
+    ZCDPCost,
+    dp_event,
+    price,
+    share,
+)
 from tidegauge.privacy.guarantee import (
     ZCDP,
     ApproxDP,
@@ -39,7 +48,7 @@ from tidegauge.privacy.rounding import sqrt_up
 __all__ = ["Charge", "Ledger"]
 
 
-_AnyCost = TypeVar("_AnyCost", GaussianCost, PureCost)
+_Kind = TypeVar("_Kind", GaussianCost, PureCost, ZCDPCost)
 
 
 @final
@@ -53,7 +62,7 @@ class Charge:
     """
 
     name: str
-    cost: Cost
+    cost: AnyCost
 
 
 @final
@@ -129,7 +138,7 @@ class Ledger:
         currency = self._currency or _natural_currency(self._guarantee)
         return _capacity(self._noise, currency) - self._spent
 
-    def split(self, weights: Sequence[Number], kind: type[_AnyCost]) -> tuple[_AnyCost, ...]:
+    def split(self, weights: Sequence[Number], kind: type[_Kind]) -> tuple[_Kind, ...]:
         """Divide what is left among gauges of one kind, in proportion to their weights.
 
         Nothing is charged. Shares of mu^2 (Gaussian) or epsilon (pure) add up to all that is
@@ -137,7 +146,7 @@ class Ledger:
 
         Args:
             weights: One positive number a gauge.
-            kind: ``GaussianCost`` or ``PureCost``.
+            kind: ``GaussianCost``, ``PureCost`` or ``ZCDPCost``.
 
         Returns:
             One cost a gauge, in order.
@@ -173,7 +182,7 @@ class Ledger:
         whole = sum(parts)
         return tuple(kind(share(left * part / whole, kind, currency)) for part in parts)
 
-    def charge(self, costs: Mapping[str, Cost]) -> None:
+    def charge(self, costs: Mapping[str, AnyCost]) -> None:
         """Charge gauges, all of them or none.
 
         Args:
@@ -192,15 +201,15 @@ class Ledger:
             (<Currency.MU_SQUARED: 'mu^2'>, Fraction(0, 1))
         """
         for name, cost in costs.items():
-            if not isinstance(name, str) or not isinstance(cost, Cost):
+            if not isinstance(name, str) or not isinstance(cost, AnyCost):
                 raise InvalidParameter(
                     f"Expected a mapping from names to costs, got {shown(name)} -> "
-                    f"{type(cost).__name__}. It cannot be accounted for. Use GaussianCost or "
-                    "PureCost."
+                    f"{type(cost).__name__}. It cannot be accounted for. Use GaussianCost, "
+                    "PureCost or ZCDPCost."
                 )
         if not costs:
             return
-        kinds: set[type[Cost]] = {type(cost) for cost in costs.values()}
+        kinds: set[type[AnyCost]] = {type(cost) for cost in costs.values()}
         currency = self._currency or _settled(kinds)
         _refuse_unproven(kinds, currency, self._guarantee)
         needed = sum((price(cost, currency) for cost in costs.values()), Fraction(0))
@@ -289,7 +298,7 @@ def _natural_currency(guarantee: Guarantee) -> Currency:
     return Currency.RHO if isinstance(guarantee, ZCDP) else Currency.MU_SQUARED
 
 
-def _settled(kinds: set[type[Cost]]) -> Currency:
+def _settled(kinds: set[type[AnyCost]]) -> Currency:
     """The currency that an (epsilon, delta) ledger takes with its first charge."""
     if kinds == {GaussianCost}:
         return Currency.MU_SQUARED
@@ -319,8 +328,14 @@ def _sum(charges: Sequence[Charge], currency: Currency) -> Fraction:
     return sum((price(charge.cost, currency) for charge in charges), Fraction(0))
 
 
-def _refuse_unproven(kinds: set[type[Cost]], currency: Currency, guarantee: Guarantee) -> None:
+def _refuse_unproven(kinds: set[type[AnyCost]], currency: Currency, guarantee: Guarantee) -> None:
     """Refuse what no composition theorem covers."""
+    if ZCDPCost in kinds and currency is not Currency.RHO:
+        raise UnsupportedCombination(
+            f"Expected noise alone under {guarantee!r} counted in {currency.value}, got choices of "
+            "items. What they cost is known in rho. Promise rho (ZCDP), or give epsilon and a "
+            "delta (ApproxDP) and charge the whole plan at once."
+        )
     if GaussianCost in kinds and currency is Currency.EPSILON:
         raise UnsupportedCombination(
             f"Expected pure gauges under {guarantee!r} counted in epsilon, got a Gaussian gauge. "

@@ -9,8 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recovery import stand
 
+from tidegauge.engine.found import Shown
 from tidegauge.engine.ranked import ranked
 from tidegauge.engine.releases import Published
+from tidegauge.planning.config import config_of
+from tidegauge.planning.parts import for_all
+from tidegauge.planning.planner import plan_of
 from tidegauge.strategies.decay import Step
 
 NAMES = ("b", "a", "\u00e9", "Z", "zz", "")
@@ -128,3 +132,63 @@ def test_intervals_of_ranked_cells_share_the_miss_over_cells():
 def test_a_definition_tells_how_many_are_shown():
     assert shown().definition != shown(top=3).definition
     assert "top" not in replace(shown(), top=None).definition
+
+
+# --- cells that are discovered: those are named whose noise is large
+
+FOUND = """\
+sources: [v.csv]
+event_time: time
+step: 1h
+start: 2025-01-06T00:00:00Z
+end: 2025-01-13T00:00:00Z
+privacy: {unit: event, epsilon: 1, delta: 1e-6}
+gauges:
+  g: {top_k: {k: 3}, by: {kind: discover}, views: [step], discover: {expected_items: 60}}
+"""
+
+
+@pytest.fixture
+def discovered(tmp_path):
+    """The planned gauge, and its view of given cells."""
+    (tmp_path / "c.yaml").write_text(FOUND)
+    plan = plan_of(config_of(tmp_path / "c.yaml"))
+    return plan.gauges[0], Published(plan.clock, plan.gauges[0], "step", Step(), top=3)
+
+
+def misses_of_named(view, items, steps=300):
+    """The share of steps at which a shown interval leaves out the truth, 0, of ``items`` items."""
+    rng = np.random.default_rng(11)
+    std = float(view.noise_std(np.array([1]))[0])
+    names = pl.DataFrame({"0": [f"{i:03}" for i in range(items)]})
+    wrong = 0
+    for noise in rng.normal(0, std, (steps, items)):
+        named = noise > 1.5 * std  # a name is shown because its noise is large
+        shown = Shown(names.filter(named), np.zeros(named.sum(), np.int64))
+        table = replace(view, shown=shown).table(0, noise[np.newaxis, named])
+        assert min(3, named.sum()) == len(table)
+        wrong += table.select((pl.col("lower") > 0).any()).item()
+    return wrong / steps
+
+
+def test_intervals_of_named_cells_hold_for_as_many_items_as_are_expected(discovered):
+    gauge, view = discovered
+    assert misses_of_named(view, 60) <= 0.025 + 3 * np.sqrt(0.025 / 300)  # above: half of 0.05
+    assert (gauge.shown.half_width(Step(), [1]) == view.half_width(np.array([1]))).all()
+
+
+def test_with_more_items_they_are_weaker_as_is_said(discovered):
+    _, view = discovered
+    assert misses_of_named(view, 600) > 0.1
+
+
+def test_intervals_for_as_many_cells_as_are_named_are_caught(discovered):
+    gauge, view = discovered
+
+    class Narrow(Published):
+        """Intervals that cover four cells at once: of sixty items about four are named."""
+
+        _intervals = for_all(gauge.mechanism, 4)
+
+    twin = Narrow(view.clock, gauge, "step", Step(), top=3)
+    assert misses_of_named(twin, 60) > 0.025 + 3 * np.sqrt(0.025 / 300)

@@ -290,7 +290,7 @@ def test_a_writer_that_was_taken_over_commits_nothing_more(path):
         assert [3] * 4 == store.states()["a"]["encoder"]["x"].tolist()
 
 
-def race(path, ready, results):
+def race(path, ready, results, over):
     ready.wait()
     try:
         store = opened(path)
@@ -298,19 +298,20 @@ def race(path, ready, results):
         results.put("locked")
     else:
         results.put("opened")
-        time.sleep(2)
+        over.wait()
         store.close()
 
 
 def test_of_many_that_open_at_once_one_gets_it(path):
     context = multiprocessing.get_context("spawn")
-    ready, results = context.Event(), context.Queue()
-    racers = [context.Process(target=race, args=(path, ready, results)) for _ in range(4)]
+    ready, over, results = context.Event(), context.Event(), context.Queue()
+    racers = [context.Process(target=race, args=(path, ready, results, over)) for _ in range(4)]
     for racer in racers:
         racer.start()
     time.sleep(1)
     ready.set()
     found = sorted(results.get(timeout=60) for _ in racers)
+    over.set()
     for racer in racers:
         racer.join()
     assert ["locked"] * 3 + ["opened"] == found

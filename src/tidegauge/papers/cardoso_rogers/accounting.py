@@ -15,6 +15,7 @@ from typing import Any, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.selection import pick_rho
 from tidegauge.papers.cardoso_rogers.digits import level_count, most_blocks, steps_by_digit_sum
 from tidegauge.privacy.conversion import (
     epsilon_from_mu,
@@ -25,7 +26,7 @@ from tidegauge.privacy.conversion import (
 )
 from tidegauge.privacy.curve import log_normal, mills_ratio
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee
-from tidegauge.privacy.rounding import ceil_decimal, least, log_fraction, sqrt_down, sqrt_up
+from tidegauge.privacy.rounding import ceil_decimal, least, log_fraction, sqrt_up
 from tidegauge.privacy.unit import NeighboringRelation, relation_of
 
 __all__ = [
@@ -40,7 +41,6 @@ __all__ = [
     "normal_quantile",
     "selection_rho",
     "sparse_rho",
-    "std_for",
 ]
 
 _MARGIN = 1e-10
@@ -70,8 +70,7 @@ def item_rho(base: int, end: int, moved: int, std: Fraction, max_change: int = 1
 
 def selection_rho(picks: int, std: Fraction, relation: object) -> Fraction:
     """Return the zCDP cost of picks by Gumbel noise of scale std / 2."""
-    replaced = relation_of(relation) is NeighboringRelation.REPLACE_ONE
-    return Fraction(picks * (4 if replaced else 1)) / (2 * std * std)
+    return pick_rho(picks, 1, std / 2, relation_of(relation))
 
 
 def sparse_rho(
@@ -166,17 +165,6 @@ def cost_of(rho: Fraction, delta: Fraction, *, gaussian: bool) -> Guarantee:
         # squares are exact; their root is rounded up
         return ApproxDP(epsilon_from_mu(sqrt_up(2 * rho), delta), 2 * delta)
     return ApproxDP(epsilon_from_rho(rho, delta), 2 * delta)
-
-
-def std_for(rho: Fraction, price: Fraction) -> Fraction:
-    """Return the noise tau with price / tau^2 <= rho, rounded up to twelve digits."""
-    root = sqrt_up(price / rho)
-    return max(root, ceil_decimal(math.nextafter(float(root), math.inf)))
-
-
-def epsilon_for(rho: Fraction, runs: int) -> Fraction:
-    """Return the epsilon of so many pure runs that cost at most rho together, rounded down."""
-    return sqrt_down(2 * rho / runs)
 
 
 def normal_quantile(chance: Fraction) -> Fraction:

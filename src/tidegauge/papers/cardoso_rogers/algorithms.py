@@ -14,6 +14,7 @@ import numpy as np
 
 from tidegauge.checks import exact, integer
 from tidegauge.mechanisms.oneshot import LATTICE_BITS, FreshCounts, NoisyOrder
+from tidegauge.mechanisms.selection import std_for
 from tidegauge.papers.cardoso_rogers.accounting import (
     budget_of,
     cost_of,
@@ -22,7 +23,6 @@ from tidegauge.papers.cardoso_rogers.accounting import (
     moved_items,
     normal_quantile,
     selection_rho,
-    std_for,
 )
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.rounding import sqrt_up

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, log
 from typing import Any, final
 
 import numpy as np
@@ -13,13 +12,12 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.item_noise import ItemNoise
 from tidegauge.mechanisms.oneshot import LATTICE_BITS, AboveThreshold, NoisyOrder
+from tidegauge.mechanisms.selection import epsilon_for, quiet_margin, std_for
 from tidegauge.papers.cardoso_rogers.accounting import (
     budget_of,
-    epsilon_for,
     item_rho,
     selection_rho,
     sparse_rho,
-    std_for,
 )
 from tidegauge.papers.cardoso_rogers.events import (
     LARGEST_TOTAL,
@@ -37,7 +35,6 @@ from tidegauge.strategies.strategy import MOST_STEPS, Int64
 __all__ = ["SparseGumb", "SparseNoise"]
 
 _WHY_SHARES = "They split the cost among selections, counts and tests. Write (1, 2, 1)."
-_CHANCE = 0.05
 
 
 @final
@@ -221,18 +218,13 @@ class SparseGumb(ItemSystem):
         return SparseNoise(selection, counts, epsilon)
 
     def _checked_margin(self, margin: Any, end: int, replaced: bool) -> int:
-        """The margin, or one that noise alone rarely passes.
-
-        A test's noise passes a with chance e^(-a / scale) / 2, a threshold's falls by b likewise.
-        """
+        """The margin, or one that noise alone rarely passes."""
         if margin is not None:
             why = "It is a lead in counts. Leave it out for one that noise rarely passes."
             return integer("margin", margin, low=0, high=1 << 40, why=why)
         moved = 2 if replaced and not self._published else 1
-        single = 2 if self._published and not replaced else 4
-        test = single * moved / float(self.noise.epsilon) * log(end / _CHANCE)
-        threshold = 2 * moved / float(self.noise.epsilon) * log(max(self._left, 1) / _CHANCE)
-        return ceil(test + threshold)
+        times = 2 if self._published and not replaced else 4
+        return quiet_margin(self.noise.epsilon, moved, times, end, self._left)
 
     def _checked_step(self, step: Any) -> dict[str, int]:
         counts = counts_of(step, None)

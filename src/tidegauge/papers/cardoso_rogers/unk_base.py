@@ -12,13 +12,13 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.item_noise import ItemNoise
 from tidegauge.mechanisms.oneshot import LATTICE_BITS
+from tidegauge.mechanisms.selection import std_for
 from tidegauge.papers.cardoso_rogers.accounting import (
     budget_of,
     constant_quantile,
     item_rho,
     moved_items,
     normal_quantile,
-    std_for,
     worst_quantile,
 )
 from tidegauge.papers.cardoso_rogers.digits import digit_sum, level_count

@@ -242,6 +242,8 @@ def main(root, mode, stride):
     lanes = sum(gauge.lanes for gauge in PLAN.gauges)
     running._LANES = 10 * max(4 * len(PLAN.gauges), lanes)  # three blocks
     running._FOUND_LANES = 10 * 8
+    if "chosen" in sys.argv:
+        running._LANES = 10
     warm_up()
     if mode == "mutant":
         running._Work._publish = late_mark

@@ -85,9 +85,9 @@ class Measuring:
                 state = _own_state(states, gauge.name)
                 kind = Meter if gauge.select is None else Selector
                 self._meters[gauge.name] = kind(gauge.mechanism, state=state, step=step)
-        for meter in self._meters.values():
-            if isinstance(meter, Selector) and _again(store):
-                meter.begin_again()
+        if _again(store):
+            for one in (*self._meters.values(), *self._finders.values()):
+                one.begin_again()
         spans = store.spans()
         self._clipped = {
             gauge.name: ClippedSteps(

@@ -18,6 +18,7 @@ from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Meter", "warm_up"]
 
+_LANES = 1 << 17  # coordinates that are drawn anew together
 _WARM_UP_CELLS = 4096  # enough lanes for a draw to be rejected and drawn again
 
 
@@ -130,6 +131,21 @@ class Meter:
         self._step = end
         self._busy.release()
         return rows
+
+    def begin_again(self) -> None:
+        """Draw noise that is drawn ahead of its steps anew: a further release begins here.
+
+        The blocks that are open have noise that another release may show under other totals. All
+        of it is replaced by that of a stream of its own, under this meter's key.
+        """
+        plan, cells = self._plan, self._plan.neighbors.known_cells
+        if "noise" not in self._state:
+            return
+        state, length = private_state(plan.strategy, cells), max(1, _LANES // cells)
+        for low in range(0, self._step, length):
+            nothing = np.zeros((min(length, self._step - low), cells), np.int64)
+            measure(plan.strategy, state, plan.law, self._words, nothing, low)
+        self._state["noise"] = state["noise"]
 
     def close(self) -> None:
         """Erase the key; the meter measures nothing more."""

@@ -288,8 +288,9 @@ class Agreement:
         cells = crossed if known else UNKNOWN_CELLS
         select = None
         if read.top_k is not None:
-            expected = cells if discover is None else discover.expected_items
-            refuse_beside_top(read, expected, self._refusing(path))
+            ranked = crossed if discover is None else discover.expected_items
+            ranked = read.top_k.k if read.top_k.method else ranked
+            refuse_beside_top(read, max(1, ranked), self._refusing(path))
             select = self._select(path, read, cells)
         if read.mean is not None:
             refuse_beside_mean(read, (*views, *self._anticipated(path, read)), self._refusing(path))

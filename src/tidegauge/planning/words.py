@@ -110,8 +110,8 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "views": [told(plan, gauge, name, decay) for name, decay in gauge.views],
         **({} if gauge.clip is None else {"clip": _clip(gauge)}),
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
+        **({"ranked": ranked_in_words(gauge)} if gauge.top and not gauge.select else {}),
         **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
-        **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
     }
 
 
@@ -202,8 +202,10 @@ def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
 
 def ranked_in_words(gauge: PlannedGauge) -> str:
     """Return what is published of ranked cells: a phrase, for after "of each view"."""
-    number, found = gauge.number_of_cells, gauge.discover
+    number, found = gauge.ranked, gauge.discover
     which = "largest cells" if found is None else "largest named cells"
+    if gauge.select is not None:
+        which = "cells that are shown"
     ranked = f"the {gauge.top:,} {which}, ranked by noisy values, with intervals that hold "
     if found is None:
         return f"{ranked}for all {number:,} at once"

@@ -1,10 +1,10 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|found|chosen|restore|mutant|accept STRIDE
+    python killing.py ROOT resume|pure|distinct|mean|clip|found|chosen|restore|mutant|accept STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
-``distinct``: with the values that were seen; ``found``: with cells that are discovered;
-``chosen``: with cells that are chosen);
+``distinct``: with the values that were seen; ``mean``: of means; ``clip``: under a clip that moves;
+``found``: with cells that are discovered; ``chosen``: with cells that are chosen);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
 its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
 point is tried.
@@ -44,6 +44,10 @@ from tidegauge.mechanisms.selector import Selector
 PLAN = stand.plan_of(end=30, pure="pure" in sys.argv)
 if "distinct" in sys.argv:
     PLAN = stand.distinct_plan_of(end=30)
+if "mean" in sys.argv:
+    PLAN = stand.mean_plan_of(end=30)
+if "clip" in sys.argv:
+    PLAN = stand.clipped_plan_of(end=30)
 if "found" in sys.argv:
     PLAN = stand.found_plan_of(end=30)
 if "chosen" in sys.argv:
@@ -214,7 +218,7 @@ def warm_up():
         if plan.selection is not None:
             Selector(plan).measure(stand.np.zeros((2, 3), int))
             continue
-        rows = Meter(plan).measure(stand.np.zeros((2, 4), int))
+        rows = Meter(plan).measure(stand.np.zeros((2, plan.neighbors.known_cells), int))
         Reading(plan, [decay for _, decay in plan.views]).decode(rows, 2)
 
 
@@ -235,7 +239,8 @@ def first_block(place):
 
 
 def main(root, mode, stride):
-    running._LANES = 10 * 4 * len(PLAN.gauges)  # three blocks
+    lanes = sum(gauge.lanes for gauge in PLAN.gauges)
+    running._LANES = 10 * max(4 * len(PLAN.gauges), lanes)  # three blocks
     running._FOUND_LANES = 10 * 8
     if "chosen" in sys.argv:
         running._LANES = 10

@@ -15,10 +15,14 @@ import polars as pl
 
 from tidegauge.engine.run import run
 from tidegauge.engine.source import Source
-from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.mechanisms.clipping import octaves
+from tidegauge.mechanisms.design import compare, design
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.mean import Bounds, mean_request
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.mechanisms.selection import Select
+from tidegauge.planning.parts import Clip
 from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
 from tidegauge.planning.settings import Settings
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -88,6 +92,47 @@ def distinct_plan_of(*, end=48, window=5, pure=False):
             )
         )  # fmt: skip
     return replace(plan, gauges=tuple(gauges))
+
+
+def mean_plan_of(*, end=48, pure=False):
+    """A plan of the mean of ids, which are numbers, by kind."""
+    plan = plan_of(end=end, pure=pure)
+    mechanism = design(
+        mean_request(
+            bounds=Bounds(0, 40), cells=len(KINDS) + 1, views=dict(plan.gauges[0].views),
+            unit="event", end=end, guarantee=plan.guarantee,
+        )
+    )  # fmt: skip
+    one = replace(
+        plan.gauges[0], kind="mean", column="id", low=0, high=40,
+        mechanism=replace(mechanism, cells=None, scalar=False),
+    )  # fmt: skip
+    return replace(plan, gauges=(one,))
+
+
+def clipped_plan_of(*, end=48):
+    """A plan of the sum of ids, which are numbers, by kind, whose clip is found."""
+    plan = plan_of(end=end)
+    asked = {"unit": "event", "end": end, "guarantee": GaussianDP(4)}
+    sums = request_of(
+        views=dict(plan.gauges[0].views), cells=len(KINDS) + 1, max_change=(0, UNIT), **asked
+    )
+    bins = request_of(views=[Running()], cells=1 + octaves(40), **asked)
+    share = Fraction(1, 5)
+    main, magnitudes = (
+        found.plan
+        for found in compare(
+            [
+                replace(sums, rescaled=True, budget_weight=1 - share),
+                replace(bins, rescaled=True, budget_weight=share),
+            ]
+        )
+    )
+    one = replace(
+        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=main,
+        clip=Clip(share, magnitudes),
+    )  # fmt: skip
+    return replace(plan, guarantee=main.guarantee, gauges=(one,))
 
 
 @cache

@@ -31,7 +31,7 @@ OTHERS: Final = {
 """All other counts of a run: the name of each, and what it is of."""
 
 OF_GAUGES: Final = {
-    "no_number": "rows without a number in the column that is summed",
+    "no_number": "rows without a number in the column that is summed or averaged",
     "no_value": "rows without a value in the column whose different values are counted",
     "other": "rows whose value is not among the declared ones (other: drop)",
     "no_item": "rows without a value in a column whose values are discovered",
@@ -46,7 +46,7 @@ def meaning(name: str) -> str:
 
     Examples:
         >>> meaning("no_id"), meaning("money: no_number")
-        ('rows that have no id', 'rows without a number in the column that is summed')
+        ('rows that have no id', 'rows without a number in the column that is summed or averaged')
     """
     if name in LEFT_OUT:
         return f"rows that {LEFT_OUT[name]}"

@@ -165,6 +165,14 @@ def _by_ending(output: Path) -> str:
 
 def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     """Say how good a view is that was not planned for."""
+    gauge = opened.view.gauge
+    if gauge.kind == "mean" or gauge.clip is not None:
+        what = "means" if gauge.kind == "mean" else "clips that move"
+        terminal.say(
+            f"{opened.name} was not planned. No lower bound is known for {what}; the intervals say "
+            "how far each may be off."
+        )
+        return
     widths = opened.half_width
     level = 100 * opened.view.gauge.mechanism.level
     most = (

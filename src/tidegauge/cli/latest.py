@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
     from tidegauge.engine.public import PublicFolder, PublishedView
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["moment", "tell_latest"]
 
 _MOST_ROWS = 40
+_NUMBERS = (
+    "step", "value", "noise_std", "lower", "upper", "count", "count_std", "clip_low", "clip_high",
+    "complete", "reason",
+)  # fmt: skip
 
 
 def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
@@ -137,9 +142,33 @@ def _latest(view: PublishedView) -> list[str]:
     """The last release of each cell, with its interval; nothing where none is published yet."""
     if not len(view.steps):
         return ["none yet"] * len(view.cells)
+    if _with_reasons(view):
+        return _latest_with_reasons(view)
     last = _last(view)
     half, part = last["half_width"], "" if last["complete"] else " (not full)"
     return [f"{value:z,.0f} ± {half:,.0f}{part}" for value in _values(view)]
+
+
+def _with_reasons(view: PublishedView) -> bool:
+    """Whether a value may be missing: of means, and under a clip that moves."""
+    return view.view.gauge.kind == "mean" or view.view.gauge.clip is not None
+
+
+def _latest_with_reasons(view: PublishedView) -> list[str]:
+    """The last value of each cell between the ends of its interval, or that there is none."""
+    part = "" if bool(view.complete[-1]) else " (not full)"
+    found = []
+    for row in view.last().to_dicts():
+        value, lower, upper = (row[name] for name in ("value", "lower", "upper"))
+        text = "none" if value is None else significant(value)
+        if lower is not None:
+            text += f" [{significant(lower)}, {significant(upper)}]"
+        if row.get("count") is not None:
+            text += f" of {row['count']:z,.0f}"
+        if row.get("clip_high") is not None:
+            text += f", clip {significant(row['clip_low'])} to {significant(row['clip_high'])}"
+        found.append(text + part)
+    return found
 
 
 def _values(view: PublishedView) -> list[float]:
@@ -192,11 +221,24 @@ def _document(
         }
         for gauge, views in opened.items()
         for planned in views
-        if planned.view.top is None
+        if planned.view.top is None and not _with_reasons(planned)
         for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
         if len(view.steps)
         for last in [_last(view)]
         for cell, value in zip(view.cells, _values(view), strict=True)
+    ]
+    means = [
+        {
+            "gauge": gauge,
+            "view": view.name,
+            "cell": [row[name] for name, _ in view.view.gauge.by],
+            **{name: row[name] for name in _NUMBERS if name in row},
+        }
+        for gauge, views in opened.items()
+        for planned in views
+        if _with_reasons(planned) and len(planned.steps)
+        for view in ([planned, planned.total()] if planned.view.gauge.totals else [planned])
+        for row in view.last().to_dicts()
     ]
     return {
         "sha256": folder.plan.sha256,
@@ -204,7 +246,7 @@ def _document(
         "last_step": outcome.last,
         "releases_charged": outcome.releases,
         "public": str(folder.path),
-        "latest": releases + ranked,
+        "latest": releases + ranked + means,
     }
 
 

@@ -222,7 +222,7 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
     if "compared" in told:
         tell_candidates(terminal, told["compared"])
     _tell_gauges(terminal, told["gauges"])
-    _tell_views(terminal, told["gauges"])
+    _tell_published(terminal, told["gauges"])
     for gauge in told["gauges"]:
         if "ranked" in gauge:
             terminal.data(f"{gauge['name']}: of each view and step {gauge['ranked']}.")
@@ -231,7 +231,8 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
         if "choices" in gauge:
             terminal.data(f"{gauge['name']}: {gauge['choices']['chosen']}.")
         for view in gauge["views"]:
-            terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
+            if "stands_out" in view:
+                terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
     terminal.data("")
     columns = [Column(title, right=True) for title in ("together", "epsilon", "delta")]
     rows = [
@@ -269,6 +270,63 @@ def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> No
     terminal.data(
         f"{gauge}: of delta {names} is spent on names{streams}, and {noise} on the noise of all "
         "gauges."
+    )
+
+
+def _tell_published(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    """What is known of the views beforehand, which is another thing for every kind."""
+    clipped = [gauge for gauge in gauges if "clip" in gauge]
+    fixed = [gauge for gauge in gauges if "clip" not in gauge]
+    means = [gauge for gauge in fixed if gauge["kind"] == "mean"]
+    if len(means) < len(fixed):
+        _tell_views(terminal, [gauge for gauge in fixed if gauge["kind"] != "mean"])
+    if clipped:
+        _tell_clips(terminal, clipped)
+    if means:
+        _tell_means(terminal, means)
+
+
+def _tell_clips(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    """The noise of clipped values is a multiple of the clip, which the stream will tell."""
+    columns = [Column("gauge"), Column("view"), Column("noise of a sum, worst step", right=True)]
+    rows = [
+        [gauge["name"], view["name"], f"{significant(view['noise_of_clip'])} times the clip"]
+        for gauge in gauges
+        for view in gauge["views"]
+    ]
+    terminal.table("What will be published under clips that are found", columns, rows)
+    for gauge in gauges:
+        terminal.data(f"{gauge['name']}: {gauge['clip']['says']}")
+        if not gauge["clip"]["can_pay"]:
+            terminal.data(
+                f"{gauge['name']}: learning the clip cannot pay: no clip lies that far below the "
+                "bound. Leave out clip."
+            )
+    terminal.data("")
+
+
+def _tell_means(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
+    """How far a mean may be off depends on how many events it is of."""
+    counts = list(gauges[0]["views"][0]["half_width_of"])
+    columns = [Column("gauge"), Column("view")]
+    columns += [Column(f"of {int(count):,} events", right=True) for count in counts]
+    columns += [Column("noise of the count", right=True)]
+    rows = [
+        [
+            gauge["name"],
+            view["name"],
+            *(f"± {significant(view['half_width_of'][count])}" for count in counts),
+            significant(view["count_std"]),
+        ]
+        for gauge in gauges
+        for view in gauge["views"]
+    ]
+    levels = ", ".join(dict.fromkeys(f"{100 * g['level']:.10g} % {g['band']}" for g in gauges))
+    title = f"Half of the interval of a mean ({levels}), at the worst step, wherever it lies"
+    terminal.table(title, columns, rows)
+    terminal.data(
+        "A mean of few events is mostly noise. No lower bound is known for means: none is "
+        "claimed.\n"
     )
 
 

@@ -117,6 +117,7 @@ def tell_candidates(terminal: Terminal, told: Sequence[dict[str, Any]]) -> None:
 
 def draw_noise(plan: Plan, output: Path) -> None:
     """Draw the noise of every view over its steps."""
+    from tidegauge.mechanisms.clip_plan import UNIT
     from tidegauge.planning.widest import last_step, noise_curve
     from tidegauge.planning.words import span_in_words
     from tidegauge.plots import Panel, noise_figure
@@ -136,6 +137,10 @@ def draw_noise(plan: Plan, output: Path) -> None:
         steps, least, most = noise_curve(gauge.mechanism, decay, gauge.every_of(name))
         grain = float(gauge.round_to)
         what = f"{gauge.name}, {name}" if len(plan.gauges) > 1 else name
+        if gauge.kind == "mean":  # a ratio has no noise of its own: that of its count is drawn
+            grain, what = 1 / gauge.bounds.reach, f"{what}: number of events"
+        if gauge.clip is not None:
+            grain, what = 1 / UNIT, f"{what}: in clips"
         label = f"{what} ({span_in_words(decay, plan.clock.step_us)})"
         panels.append(Panel(label, most * grain, least * grain, most * grain, number))
         times.append(ends_of(steps, clock))

@@ -187,16 +187,17 @@ def _panels(
 
     from tidegauge.plots import OKABE_ITO, Panel
 
-    value = opened.view.of(opened.grains[steps - 1]) * opened.view.grain
-    value[~opened.view.complete(steps)] = np.nan
-    half = opened.view.half_width(steps)
+    found = opened.view.numbers(steps, opened.grains[steps - 1])
+    gap = ~opened.view.complete(steps)
+    value, lower, upper = (np.array(one) for one in (found.value, found.lower, found.upper))
+    for array in (value, lower, upper):
+        array[gap] = np.nan
     panels = []
     for number in _drawn(opened):
         cell = opened.cells[number]
         name = ", ".join([*cell, label] if label else cell) or opened.name
-        one = value[:, number]
-        number_of_colour = colour % len(OKABE_ITO)
-        panels.append(Panel(name, one, one - half, one + half, number_of_colour, joined))
+        ends = value[:, number], lower[:, number], upper[:, number]
+        panels.append(Panel(name, *ends, colour % len(OKABE_ITO), joined))
     return panels
 
 
@@ -219,7 +220,7 @@ def _kind(folder: PublicFolder, gauge: str) -> str:
     from tidegauge.planning.words import gauge_in_words
 
     planned = folder.plan.gauge(gauge)
-    return gauge_in_words(planned) if planned.kind == "count_distinct" else planned.kind
+    return gauge_in_words(planned) if planned.kind in ("count_distinct", "mean") else planned.kind
 
 
 def _length(steps: int, clock: Clock) -> str:

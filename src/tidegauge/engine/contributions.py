@@ -106,7 +106,7 @@ class Contributor:
             if known is not None:
                 keys = np.where(known, keys, -1)
         amounts = None
-        if self._gauge.kind == "sum":
+        if self._gauge.kind in ("sum", "mean"):
             from tidegauge.engine.grains import grains
 
             gauge = self._gauge

@@ -10,6 +10,7 @@ alone. What it adds to a gauge is a function of its own rows as a multiset:
 * *Sum*: of the same cells, the amounts of its rows are added up and then clamped to the bounds.
   (A row's own amount is cut off at 2^40 grains, and sums are taken modulo 2^64: an event with four
   million such rows would have a wrong sum, still within the bounds.)
+* *Mean*: the same, and each such sum is one value.
 * *Different values*: its ``max_items`` values smallest by hash, each in the smallest of its cells.
 
 Cells may be left out early, for what is not among the smallest of some rows never is of more.
@@ -246,7 +247,7 @@ class _Items:
         item, amount = self._kept[_ITEM], self._kept[_AMOUNT]
         if self._distinct:
             return numbers, amount, item
-        if self._gauge.kind == "sum":
+        if self._gauge.kind in ("sum", "mean"):
             amount = np.clip(amount, self._gauge.low, self._gauge.high)
         return numbers, item, amount
 

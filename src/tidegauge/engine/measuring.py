@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from tidegauge.engine.clipped import ClippedSteps
 from tidegauge.engine.found import FoundBlock, block_of
 from tidegauge.engine.schema import damaged
-from tidegauge.engine.store import Store
+from tidegauge.engine.store import Block, Store
 from tidegauge.engine.totals import Totals
 from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.meter import Meter
@@ -80,18 +81,29 @@ class Measuring:
                 raise damaged(store.path)  # another item would get the noise of a lost one
         self._meters: dict[str, Meter | Selector] = {}
         for gauge in plan.gauges:
-            if gauge.discover is None:
+            if gauge.discover is None and gauge.clip is None:
                 state = _own_state(states, gauge.name)
                 kind = Meter if gauge.select is None else Selector
                 self._meters[gauge.name] = kind(gauge.mechanism, state=state, step=step)
         if _again(store):
             for one in (*self._meters.values(), *self._finders.values()):
                 one.begin_again()
+        spans = store.spans()
+        self._clipped = {
+            gauge.name: ClippedSteps(
+                gauge,
+                (_measured(store, gauge.name, first) for first, _ in spans),
+                _own_state(states, gauge.name),
+            )
+            for gauge in plan.gauges
+            if gauge.clip is not None
+        }
 
     @property
     def clamped(self) -> int:
         """How many totals were clamped so far: for the operator, never for readers."""
         own = sum(meter.clamped for meter in self._meters.values())
+        own += sum(steps.clamped for steps in self._clipped.values())
         return self._clamped + self._found_clamped + own
 
     def measure(self, totals: Totals, start: int, steps: int) -> Measured:
@@ -104,6 +116,9 @@ class Measuring:
             measured = meter.measure(totals.arrays[name][part])
             blocks[name] = measured.packed if isinstance(measured, Chosen) else measured
             states[name] = dict(meter.state)
+        for name, clipped in self._clipped.items():
+            blocks[name] = clipped.measure(totals.values[name].block(start, steps))
+            states[name] = dict(clipped.state)
         for name, finder in self._finders.items():
             sparse = totals.sparse[name]
             before = finder.items
@@ -120,6 +135,8 @@ class Measuring:
         """Erase the keys from memory; nothing more is measured."""
         for meter in self._meters.values():
             meter.close()
+        for clipped in self._clipped.values():
+            clipped.close()
         for finder in self._finders.values():
             finder.close()
 
@@ -149,6 +166,13 @@ def _keys(store: Store) -> list[tuple[int, bytes]]:
         raise damaged(store.path)
     store.begin_noise(noise_key())
     return store.noise_keys()
+
+
+def _measured(store: Store, gauge: str, first: int) -> Int64:
+    """What was measured of a gauge of known cells in a committed block."""
+    block = store.block(gauge, first)
+    assert isinstance(block, Block)
+    return block.measured
 
 
 def _own_state(states: Mapping[str, Mapping[str, State]], name: str) -> dict[str, State] | None:

@@ -13,14 +13,16 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.engine.chosen import chosen_block, lattice_bits
 from tidegauge.engine.claim import is_block_name
+from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
 from tidegauge.engine.found import FoundBlock, Shown, block_of_table
 from tidegauge.engine.publisher import Measured, block_name
-from tidegauge.engine.releases import Published
+from tidegauge.engine.releases import Numbers, Published
 from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
+from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.selector import Chosen, ChosenReading
 from tidegauge.planning.durations import steps_in
@@ -30,6 +32,7 @@ from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import promise
 from tidegauge.planning.words import ratio_to_bound
 from tidegauge.strategies.decay import Decay, Window
+from tidegauge.strategies.rescaled import refuse_rescaled
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64
 
 if TYPE_CHECKING:
@@ -157,6 +160,7 @@ class PublicFolder:
 
         Raises:
             InvalidParameter: No such gauge or view.
+            UnsupportedCombination: It is no view of a mean.
             InvalidInput: The folder's measurement was changed.
 
         Cost: no privacy; a nanosecond or two a cell and step. Memory: 8 bytes a cell and step.
@@ -166,28 +170,46 @@ class PublicFolder:
         if every is None:
             every = planned.every_of(name) if isinstance(view, str) else 1
         every = integer("every", every, low=1, high=1 << 40, why="A number of steps.")
-        values, shown = self._decoded(planned, decay)
+        if planned.kind == "mean":
+            refuse_without_mean(name, decay)
+        if planned.clip is not None:
+            refuse_rescaled(name, decay)
+        values, shown, clips = self._decoded(planned, decay)
         planned = replace(planned, mechanism=planned.mechanism.with_intervals(level, band))
         published = Published(
-            self.plan.clock, planned, name, decay, every, shown=shown, past=True, top=planned.top
+            self.plan.clock,
+            planned,
+            name,
+            decay,
+            every,
+            shown=shown,
+            past=True,
+            top=planned.top,
+            clips=clips,
         )
         if planned.select is not None:
             published = replace(published, chosen=self._chosen(planned))
         return PublishedView(published, values)
 
-    def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
-        """A view at all published steps, shape (steps, cells), and its cells if discovered."""
+    def _decoded(
+        self, gauge: PlannedGauge, decay: Decay
+    ) -> tuple[Float64, Shown | None, Int64 | None]:
+        """A view at all published steps, its cells if discovered, and its clips if they move."""
         if gauge.discover is not None:
-            return self._found(gauge, decay)
-        reading: Reading | ChosenReading
-        if gauge.select is None:
+            return (*self._found(gauge, decay), None)
+        reading: Reading | ChosenReading | ClippedReading
+        if gauge.clip is not None:
+            reading = ClippedReading(gauge, (decay,))
+        elif gauge.select is None:
             reading = Reading(gauge.mechanism, (decay,))
         else:
             gauge.mechanism.decay(decay)
             reading = ChosenReading(gauge.mechanism)
         known = (block for block in self.blocks(gauge.name) if isinstance(block, Block))
         parts = [reading.decode(block.measured, block.steps)[0] for block in known]
-        return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
+        values = np.concatenate(parts) if parts else np.empty((0, gauge.lanes))
+        clips = reading.choices if isinstance(reading, ClippedReading) else None
+        return values, None, clips
 
     def _chosen(self, gauge: PlannedGauge) -> Chosen:
         """Which cells are shown at each published step."""
@@ -239,7 +261,7 @@ class PublicFolder:
         if planned.select is not None:
             return self._chosen_block(path, planned, step)
         strategy = planned.mechanism.strategy
-        row = pl.Array(pl.Int64, len(planned.cells))
+        row = pl.Array(pl.Int64, planned.lanes)
         try:
             about = pl.read_parquet_metadata(path)
             table = pl.read_parquet(path)
@@ -321,7 +343,8 @@ class PublishedView:
 
     Attributes:
         view: Which one.
-        grains: The decoded values at every step, shape (steps, cells), in grains.
+        grains: The decoded values at every step, shape (steps, cells), in grains; of a mean, sums
+            around the middle of the bounds, then counts as grains: shape (steps, 2 cells).
     """
 
     view: Published
@@ -344,17 +367,28 @@ class PublishedView:
 
     @property
     def value(self) -> Float64:
-        """Unbiased estimates, which may be negative; shape (published steps, cells)."""
-        return np.asarray(self.view.of(self.grains[self.steps - 1]) * self.view.grain)
+        """Unbiased estimates, which may be negative; shape (published steps, cells).
+
+        Of a mean its estimate between the bounds; NaN where the noisy count is too small.
+        """
+        return self.numbers.value
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Values with the ends of their intervals, and what stands beside them."""
+        return self.view.numbers(self.steps, self.grains[self.steps - 1])
 
     @property
     def noise_std(self) -> Float64:
-        """Standard deviation of the noise, the same in every cell; shape (published steps,)."""
+        """Standard deviation of the noise, the same in every cell; shape (published steps,).
+
+        Of a mean, which is a ratio: NaN.
+        """
         return self.view.noise_std(self.steps)
 
     @property
     def half_width(self) -> Float64:
-        """Half the interval's width; shape (published steps,)."""
+        """Half the interval's width; shape (published steps,). Of a mean NaN: see ``numbers``."""
         return self.view.half_width(self.steps)
 
     @property
@@ -386,6 +420,11 @@ class PublishedView:
         """
         if top is not None:
             top = integer("top", top, low=1, high=MOST_CELLS, why="A number of cells.")
+            if self.view.gauge.kind == "mean" or self.view.gauge.clip is not None:
+                raise InvalidParameter(
+                    "Expected counts or sums of fixed bounds, got means, or sums under a clip "
+                    "that moves. Of these the largest may be those of the most noise. Leave it out."
+                )
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):
                 raise InvalidParameter(
                     f"Expected cells that can be ranked, got those of {self.view.gauge.name}. "

@@ -24,6 +24,7 @@ import numpy as np
 
 from tidegauge.engine.chosen import chosen_table, lattice_bits
 from tidegauge.engine.claim import Claim, is_block_name
+from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
 from tidegauge.engine.found import FoundBlock, FoundReading
@@ -228,11 +229,14 @@ class Publisher:
             block = blocks[gauge.name]
             decoded = self._decode(gauge.name, block)
             shown = block.shown if isinstance(block, FoundBlock) else None
+            reading = self._readings[gauge.name]
+            clips = reading.choices if isinstance(reading, ClippedReading) else None
             places: dict[tuple[int, bool], list[pl.Series]] = {}
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
                     for part in view.parts:
                         now = part if shown is None else replace(part, shown=shown)
+                        now = now if clips is None else replace(now, clips=clips)
                         if gauge.select is not None and isinstance(block, Block):
                             chosen = Chosen.unpacked(block.measured)
                             now = replace(part, chosen=chosen, origin=first)
@@ -251,8 +255,8 @@ class Publisher:
         """
         due: dict[str, State] = {}
         for name, reading in self._readings.items():
-            if isinstance(reading, FoundReading):
-                continue  # decoded from the beginning: there is no room for names in its state
+            if not isinstance(reading, Reading):
+                continue  # decoded from the beginning: there is no room for names or clips
             size = sum(array.nbytes for array in reading.state.values())
             if self._since[name] >= max(_CHECKPOINT_BYTES, _CHECKPOINT_SIZES * size):
                 due[name] = {**reading.state, _VIEWS: self._views_sum(name)}
@@ -261,11 +265,13 @@ class Publisher:
 
     def _reading(
         self, name: str, state: State | None = None, step: int = 0
-    ) -> Reading | FoundReading | ChosenReading:
+    ) -> Reading | FoundReading | ChosenReading | ClippedReading:
         gauge = self._plan.gauge(name)
         decays = [view.decay for view in self._views[name]]
         if gauge.discover is not None:
             return FoundReading(gauge, decays)
+        if gauge.clip is not None:
+            return ClippedReading(gauge, decays)
         if gauge.select is not None:
             return ChosenReading(gauge.mechanism, step=step)
         return Reading(gauge.mechanism, decays, state=state, step=step)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tidegauge.engine.clipped import noise_under
 from tidegauge.engine.ranked import ranked
 from tidegauge.mechanisms.intervals import BANDS
+from tidegauge.mechanisms.mean import TOO_FEW, MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.stored import plain
 from tidegauge.planning.parts import ALL_CELLS, for_all
@@ -25,10 +28,36 @@ if TYPE_CHECKING:
     from tidegauge.engine.found import Shown
     from tidegauge.mechanisms.selector import Chosen
 
-__all__ = ["TOTALS", "Published", "published_views"]
+__all__ = ["TOTALS", "Numbers", "Published", "published_views"]
+
+NO_CLIP = "no clip is known yet: what comes waits for one"
+"""Why there is no value: it counts at the first step that has a clip."""
 
 TOTALS = "totals"
 """The folder, inside a view's, of the sums of all cells: asked later, they change no file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """What a view says at some steps, in the column's units.
+
+    Attributes:
+        value: Of shape (steps, cells); NaN where there is none, and ``reason`` says why.
+        noise_std: Of shape (steps, 1); None: the values have none, for they are ratios.
+        lower: Lower ends of the intervals, shape (steps, cells).
+        upper: Upper ends.
+        more: Further columns by their names, shape (steps, cells) or (steps, 1).
+        reason: Why a value is missing; None: none is.
+        waits: At which steps there is nothing, for no clip is known yet, shape (steps, 1).
+    """
+
+    value: Float64
+    noise_std: Float64 | None
+    lower: Float64
+    upper: Float64
+    more: dict[str, Float64] = field(default_factory=dict)
+    reason: str | None = None
+    waits: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +74,7 @@ class Published:
         shown: The cells, where they are discovered: each has releases from its own step on.
         past: Discovered cells have rows of the steps before they were named, too, unless ranked.
         top: How many cells are shown at a step, the largest in their order; None: all.
+        clips: Where a clip moves, every one so far: rows (first step, below, above), in grains.
         chosen: Where cells are chosen, which they are, and how many switches were made.
         origin: The step, from 0, at which ``chosen`` begins.
     """
@@ -58,6 +88,7 @@ class Published:
     shown: Shown | None = None
     past: bool = False
     top: int | None = None
+    clips: Int64 | None = None
     chosen: Chosen | None = None
     origin: int = 0
 
@@ -106,11 +137,22 @@ class Published:
         return float(self.gauge.round_to)
 
     def noise_std(self, numbers: Int64) -> Float64:
-        """Return the noise's standard deviation at each step (from 1), in the column's units."""
+        """Return the noise's standard deviation at each step (from 1), in the column's units.
+
+        Of a mean, which is a ratio, and under a clip that moves: NaN, see :meth:`numbers`.
+        """
+        if self.gauge.kind == "mean" or self.gauge.clip is not None:
+            return np.full(len(numbers), np.nan)
         return self.gauge.mechanism.noise_std(self.decay, numbers, self.summed) * self.grain
 
     def half_width(self, numbers: Int64) -> Float64:
-        """Return half the interval's width at each step (from 1), in the column's units."""
+        """Return half the interval's width at each step (from 1), in the column's units.
+
+        Of a mean it depends on how many events there are, and under a clip that moves on the clip:
+        NaN, see :meth:`numbers`.
+        """
+        if self.gauge.kind == "mean" or self.gauge.clip is not None:
+            return np.full(len(numbers), np.nan)
         return self._intervals.half_width(self.decay, numbers, self.summed) * self.grain
 
     @cached_property
@@ -121,7 +163,51 @@ class Published:
 
     def of(self, values: Float64) -> Float64:
         """Return values of all measured cells, shape (steps, cells), for the published ones."""
-        return values.sum(axis=1, keepdims=True) if self.total else values
+        if not self.total:
+            return values
+        if self.gauge.kind == "mean":  # all sums, and all counts
+            return np.asarray(values.reshape(len(values), 2, -1).sum(axis=2))
+        return np.asarray(values.sum(axis=1, keepdims=True))
+
+    def numbers(self, numbers: Int64, grains: Float64) -> Numbers:
+        """Return what the view says at some steps.
+
+        Args:
+            numbers: The steps, from 1.
+            grains: The decoded view there, shape (steps, measured numbers), in grains.
+        """
+        if self.clips is not None:
+            return self._clipped(numbers, grains, self.clips)
+        whole = self.of(grains)
+        if self.gauge.kind == "mean":
+            reading = MeanReading(self.gauge.mechanism, self.gauge.bounds)
+            found = reading.means(self.decay, numbers, whole, self.summed)
+            value, lower, upper = (array * self.grain for array in found[:3])
+            more = {"count": found[3], "count_std": found[4]}
+            return Numbers(value, None, lower, upper, more, TOO_FEW)
+        value = whole * self.grain
+        half = self.half_width(numbers)[:, np.newaxis]
+        return Numbers(value, self.noise_std(numbers)[:, np.newaxis], value - half, value + half)
+
+    def _clipped(self, numbers: Int64, grains: Float64, clips: Int64) -> Numbers:
+        """The same under a clip that moves."""
+        reading = noise_under(self.gauge.clipped, clips)
+        low, high = reading.clips(numbers)
+        waits = ((low == 0) & (high == 0))[:, np.newaxis]
+        ends = {"clip_low": low[:, np.newaxis], "clip_high": high[:, np.newaxis]}
+        more = {name: np.where(waits, np.nan, one * self.grain) for name, one in ends.items()}
+        if self.gauge.kind == "mean":
+            found = reading.means(self.decay, numbers, grains)
+            value, lower, upper = (array * self.grain for array in found[:3])
+            count, std = (np.where(waits, np.nan, array) for array in found[3:])
+            more = {"count": count, "count_std": std, **more}
+            return Numbers(np.where(waits, np.nan, value), None, lower, upper, more, TOO_FEW, waits)
+        noise = reading.noise_std(self.decay, numbers)[:, np.newaxis] * self.grain
+        half = reading.half_width(self.decay, numbers)[:, np.newaxis] * self.grain
+        value = grains * self.grain
+        shown = (value, np.broadcast_to(noise, value.shape), value - half, value + half)
+        value, noise, lower, upper = (np.where(waits, np.nan, array) for array in shown)
+        return Numbers(value, noise, lower, upper, more, NO_CLIP, waits)
 
     def places(self, first: int, steps: int) -> list[pl.Series]:
         """Return the columns that say where and when, one row a published step and cell.
@@ -151,23 +237,26 @@ class Published:
         import polars as pl
 
         numbers = self.steps(first, len(values))
-        whole = self.of(values[-(first + 1) % self.every :: self.every]) * self.grain
-        half = self.half_width(numbers)[:, np.newaxis]
-        rows = partial(self._of_rows, numbers, whole.shape)
-        value = rows(whole)
+        found = self.numbers(numbers, values[-(first + 1) % self.every :: self.every])
+        rows = partial(self._of_rows, numbers, found.value.shape)
+        value = rows(found.value)
         count = len(value)
+        std = np.full((1, 1), np.nan) if found.noise_std is None else found.noise_std
+        missing = found.reason is not None
+        waits = None if found.waits is None else rows(found.waits)
         columns = [
             _constant("gauge", self.gauge.name, count),
             _constant("view", self.name, count),
             *(self.places(first, len(values)) if places is None else places),
-            pl.Series("value", value),
-            pl.Series("noise_std", rows(self.noise_std(numbers)[:, np.newaxis])),
-            pl.Series("lower", rows(whole - half)),
-            pl.Series("upper", rows(whole + half)),
+            pl.Series("value", value, nan_to_null=missing),
+            pl.Series("noise_std", rows(std), nan_to_null=missing),
+            pl.Series("lower", rows(found.lower), nan_to_null=missing),
+            pl.Series("upper", rows(found.upper), nan_to_null=missing),
+            *(pl.Series(n, rows(array), nan_to_null=missing) for n, array in found.more.items()),
             pl.Series("level", [self.gauge.mechanism.level]).new_from_index(0, count),
             _constant("band", self.gauge.mechanism.band, count, BANDS),  # it may change later
             pl.Series("complete", rows(self.complete(numbers)[:, np.newaxis])),
-            pl.Series("reason", [None], dtype=pl.String).new_from_index(0, count),
+            _reasons(value, found.reason, waits),
         ]
         if self.gauge.select is not None and self.chosen is not None:
             left = self.gauge.select.switches - self.chosen.used[numbers - 1 - self.origin]
@@ -235,6 +324,22 @@ def _constant(name: str, value: str, rows: int, values: Sequence[str] | None = N
 
     kind = pl.Enum([value] if values is None else values)
     return pl.Series(name, [value], dtype=kind).new_from_index(0, rows)
+
+
+def _reasons(
+    value: Float64, reason: str | None, waits: NDArray[np.bool_] | None = None
+) -> pl.Series:
+    """Why each value is missing; null where it is there."""
+    import polars as pl
+
+    if reason is None:
+        return pl.Series("reason", [None], dtype=pl.String).new_from_index(0, len(value))
+    missing = pl.Series(np.isnan(value))
+    text = pl.lit(reason)
+    if waits is not None:
+        text = pl.when(pl.Series(waits)).then(pl.lit(NO_CLIP)).otherwise(text)
+    told = pl.when(missing).then(text)
+    return pl.select(told.alias("reason")).to_series()
 
 
 def published_views(clock: Clock, gauge: PlannedGauge) -> list[Published]:

@@ -95,7 +95,7 @@ def last_step(plan: Plan, until: datetime | None, now: datetime) -> int | None:
             "Expected a last step, got a plan without an end and no --until. A file that ends must "
             "not decide where the releases end: one more row would be seen. Give `end`, or --until."
         )
-    ends = [end for end in (clock.end, *(g.mechanism.last_step for g in plan.gauges)) if end]
+    ends = [end for end in (clock.end, *(g.last_step for g in plan.gauges)) if end]
     ends += [_over(moment, clock.start_us, clock.step_us) for moment in (until, now) if moment]
     return max(0, min(ends))
 
@@ -280,7 +280,7 @@ def _over(moment: datetime, start_us: int, step_us: int) -> int:
 def _blocks(plan: Plan, first: int, last: int) -> Iterator[tuple[int, int]]:
     """First step and length of each block: from public numbers alone."""
     known = sum(
-        len(gauge.cells) if gauge.select is None else max(1, len(gauge.cells) // _HIDDEN)
+        gauge.lanes if gauge.select is None else max(1, len(gauge.cells) // _HIDDEN)
         for gauge in plan.gauges
     )
     unknown = sum(gauge.discover.expected_items for gauge in plan.gauges if gauge.discover)

@@ -30,9 +30,11 @@ from tidegauge.engine.contributions import Contributor, check_types
 from tidegauge.engine.distinct import DistinctCounts
 from tidegauge.engine.events import EVERYWHEN, EventIds, Events
 from tidegauge.engine.hashed import checked_key
+from tidegauge.engine.pairs import Pairs
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.sparse import MOST_STEPS, SparseSums, SparseTotals
 from tidegauge.engine.stamps import stamps
+from tidegauge.engine.values import KeptValues, ValueLists
 from tidegauge.errors import InvalidParameter
 from tidegauge.privacy.unit import NeighboringRelation
 
@@ -56,7 +58,8 @@ class Totals:
     """What a source adds up to.
 
     Attributes:
-        arrays: Name of each gauge and int64[steps, cells], in grains.
+        arrays: Name of each gauge and int64[steps, cells], in grains; of a mean int64[steps, 2
+            cells], sums and then counts.
         first: The first step.
         last: The step after the last.
         records: Records seen, whatever became of them.
@@ -68,6 +71,7 @@ class Totals:
             private.
         seen_at: Returns, by name of the gauge, what counts of different values need when a step
             in ``[first, last]`` begins; private, stored alike. Empty without such a gauge.
+        values: Of gauges whose clip moves, all values in place of sums; private.
     """
 
     arrays: dict[str, Int64] = field(repr=False)
@@ -78,6 +82,7 @@ class Totals:
     sparse: dict[str, SparseTotals] = field(default_factory=dict, repr=False)
     unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)
     seen_at: Callable[[int], dict[str, State]] = field(default=lambda _: {}, repr=False)
+    values: dict[str, KeptValues] = field(default_factory=dict, repr=False)
 
     def items_seen(self, step: int) -> dict[str, int]:
         """Return how many items were seen when a step begins: the operator's alone."""
@@ -146,12 +151,16 @@ def _check_range(plan: Plan, first: int, last: int | None) -> None:
 
 def _sums(
     gauge: PlannedGauge, first: int, seen: Mapping[str, NDArray[np.int64]] | None
-) -> Accumulator | DistinctCounts | SparseSums:
+) -> Accumulator | DistinctCounts | SparseSums | Pairs | ValueLists:
     """What adds up one gauge."""
     if gauge.discover is not None:
         return SparseSums()
     if gauge.distinct is not None:
         return DistinctCounts(gauge.distinct, len(gauge.cells), first, seen)
+    if gauge.clip is not None:
+        return ValueLists()
+    if gauge.kind == "mean":
+        return Pairs(gauge.bounds, len(gauge.cells))
     return Accumulator(gauge.largest)
 
 
@@ -256,6 +265,9 @@ class _Reading:
                 total.add(keys, amounts)
             elif isinstance(total, SparseSums):
                 total.add(keys, amounts)
+            elif isinstance(total, Pairs | ValueLists):
+                assert amounts is not None
+                total.add(keys - self._first * gauge.cells, amounts)
             else:
                 total.add(keys - self._first * gauge.cells, amounts)
 
@@ -290,7 +302,7 @@ class _Reading:
     def _grow(self, end: int) -> None:
         """Make room for sums up to a step."""
         for total, gauge in zip(self._sums, self._gauges, strict=True):
-            if isinstance(total, Accumulator):
+            if isinstance(total, Accumulator | Pairs):
                 total.grow(max(0, end - self._first) * gauge.cells)
 
     def _dropped(self, reason: str, kept: NDArray[np.bool_]) -> None:
@@ -308,7 +320,7 @@ class _Reading:
         elif self._bounding is not None:
             self._sum(self._bounding.kept())
             self._counters.update(self._bounding.counters)
-        arrays, sparse = {}, {}
+        arrays, sparse, values = {}, {}, {}
         for gauge, total in zip(self._gauges, self._sums, strict=True):
             if isinstance(total, DistinctCounts):
                 arrays[gauge.name] = total.result(last)
@@ -316,6 +328,10 @@ class _Reading:
                 assert gauge.items is not None
                 known = self._known.get(gauge.name, 0)
                 sparse[gauge.name] = total.totals(gauge.items.table, known)
+            elif isinstance(total, ValueLists):
+                values[gauge.name] = total.result(self._first, gauge.cells)
+            elif isinstance(total, Pairs):
+                arrays[gauge.name] = total.result()
             else:
                 arrays[gauge.name] = total.result().reshape(last - self._first, gauge.cells)
             self._counters.update(gauge.counts())
@@ -328,6 +344,7 @@ class _Reading:
             sparse,
             self._unit_state,
             self._seen,
+            values,
         )
 
     def _seen(self, step: int) -> dict[str, State]:

@@ -74,6 +74,11 @@ class ClipMeter:
             kept |= {f"{name}.{part}": state for part, state in meter.state.items()}
         return kept
 
+    @property
+    def clamped(self) -> int:
+        """How many totals were clamped: for the operator, never for readers."""
+        return self._main.clamped + self._bins.clamped
+
     def measure(self, given: Values, clip: tuple[int, int] | None) -> tuple[Int64, Int64]:
         """Measure a block under one clip; return the public rows of values and of magnitudes.
 

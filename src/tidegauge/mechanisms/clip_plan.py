@@ -94,9 +94,10 @@ class ClipPlan:
         """Return what a release has to say of the clip."""
         percent = f"{100 * float(self.share):.3g} %"
         return (
-            f"Values beyond the clip count as the clip. The clip is chosen from published counts "
-            f"of magnitudes alone, which cost {percent} of the budget; it moves, and every release "
-            "names the one in force. Intervals speak of the noise, not of what the clip cuts off. "
+            "Values beyond the clip count as the clip. The clip is chosen from published counts of "
+            f"magnitudes alone, which cost {percent} of the budget of the gauge; it moves, and "
+            "each release names the one in force. Intervals speak of the noise, not of what the "
+            "clip cuts off. "
             f"Learning it pays if the best clip lies below {self.pays_below():.2f} of the declared "
             "bound; declare the bound as the only clip if you know that it does not."
         )

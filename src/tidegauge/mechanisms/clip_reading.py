@@ -174,11 +174,43 @@ class ClipReading:
         clip = (kept[0] if low is None else low, kept[1] if high is None else high)
         if sum(clip) == 0:  # all values are near 0: the least clip that is one
             clip = (0, 1) if plan.bounds.high > 0 else (1, 0)
+        self._take(clip)
+
+    def _take(self, clip: tuple[int, int]) -> None:
+        """Have a clip in force from the next step on."""
+        now = self._choices[-1, 1:].tolist() if len(self._choices) else None
         if now is None:
             self._begin(clip)
-        if now is None or clip != kept:
-            row = np.array([[step, *clip]], dtype=np.int64)
+        if now != list(clip):
+            row = np.array([[self.step + 1, *clip]], dtype=np.int64)
             self._choices = np.concatenate([self._choices, row])
+
+    def follow(self, measured: Int64, magnitudes: Int64, clips: Int64, steps: int) -> Float64:
+        """Decode the next steps under clips that were chosen and stored; nothing is chosen anew.
+
+        Args:
+            measured: The rows of the clipped values, one a step.
+            magnitudes: The rows of the counts of magnitudes, one a step.
+            clips: What was in force, rows (below, above); twice 0 where there was none; (steps, 2).
+            steps: How many steps these are.
+
+        Returns:
+            What :meth:`decode` does.
+        """
+        columns = self._plan.cells * (2 if self._plan.of == "mean" else 1)
+        pieces, done = [np.empty((len(self._views), 0, columns))], 0
+        other = np.flatnonzero((clips[1:] != clips[:-1]).any(axis=1)) + 1
+        while done < steps:
+            clip = int(clips[done, 0]), int(clips[done, 1])
+            if self.step + 1 >= self._due:
+                self._due = following_choice(self.step + 1, self._plan, clip == (0, 0))
+            if clip != (0, 0):
+                self._take(clip)
+            stop = min([steps, done + self.steps_until_a_choice, *other[other > done][:1].tolist()])
+            part = slice(done, stop)
+            pieces.append(self.decode(measured[part], magnitudes[part], stop - done))
+            done = stop
+        return np.concatenate(pieces, axis=1)
 
     def _begin(self, clip: tuple[int, int]) -> None:
         """Take what was filtered of the steps before the first clip in units of that clip.
@@ -257,9 +289,12 @@ class ClipReading:
         size = gaussian_half_width(np.ones(len(steps)), self._tail(steps)) ** 2
         s = (size * (parts[:, 0, 0] + parts[:, 1, 1]))[:, None]
         c, t = (size * parts[:, 1, 2])[:, None], (size * parts[:, 2, 2])[:, None]
-        below, above = self._choices[:, 1:].max(axis=0) if len(self._choices) else (0, 0)
+        # what counted up to a step was within the widest clip up to it
+        widest = np.maximum.accumulate(np.r_[[[0, 0]], self._choices[:, 1:]])
+        place = np.searchsorted(self._choices[:, 0], steps, side="right")
+        below, above = (widest[place, end, None].astype(np.float64) for end in (0, 1))
         value, lower, upper, _ = ratio_interval(
-            decoded[:, :cells], decoded[:, cells:], (s, c, t), (float(-below), float(above))
+            decoded[:, :cells], decoded[:, cells:], (s, c, t), (-below, above)
         )
         unknown = steps < (self._choices[0, 0] if len(self._choices) else np.inf)
         ends = float(self._plan.bounds.low), float(self._plan.bounds.high)

@@ -296,28 +296,32 @@ class MeanReading:
     def __init__(self, plan: GaugePlan, bounds: Bounds) -> None:
         self._plan, self._bounds = plan, bounds
 
-    def means(self, view: str | Decay, steps: ArrayLike, decoded: Float64) -> tuple[Float64, ...]:
+    def means(
+        self, view: str | Decay, steps: ArrayLike, decoded: Float64, summed: int = 1
+    ) -> tuple[Float64, ...]:
         """Return value, lower, upper, count and count_std of a view.
 
         Args:
             view: A view's name, or a decay.
             steps: The step of each row, counted from 1; shape (steps,).
             decoded: What the plan's measurement is decoded to, shape (steps, 2 cells), in grains.
+            summed: How many measured cells each of them adds up.
 
         Returns:
             Arrays of shape (steps, cells); counts are of events.
         """
         plan, bounds = self._plan, self._bounds
         cells = decoded.shape[1] // 2
-        one = plan.half_width(view, steps)[:, None] ** 2
-        two = plan.half_width(view, steps, summed=2)[:, None] ** 2
+        one = plan.half_width(view, steps, summed=summed)[:, None] ** 2
+        two = plan.half_width(view, steps, summed=2 * summed)[:, None] ** 2
         reach, centre = float(bounds.reach), float(bounds.centre)
         ends = (bounds.low - centre) / reach, (bounds.high - centre) / reach
         widths = one, np.zeros_like(one), two - one
         value, lower, upper, _ = ratio_interval(
             decoded[:, :cells], decoded[:, cells:], widths, ends
         )
-        std = np.broadcast_to(plan.noise_std(view, steps)[:, None] / reach, value.shape)
+        std = plan.noise_std(view, steps, summed)[:, None] / reach
+        std = np.broadcast_to(std, value.shape)
         means = (centre + reach * ratio for ratio in (value, lower, upper))
         return (*means, decoded[:, cells:] / reach, std)
 

@@ -10,10 +10,14 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
+from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.request import EVENTS_PER_STEP
 from tidegauge.mechanisms.selection import Select
 from tidegauge.planning import durations, fields, form
+from tidegauge.planning.averages import MOST_REACH, refuse_beside_mean
+from tidegauge.planning.clips import refuse_beside_clip
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
@@ -69,6 +73,8 @@ _WHY_NOT_DISTINCT = {
 def _kind(read: form.GaugeForm) -> Kind:
     if read.count_distinct is not None:
         return "count_distinct"
+    if read.mean is not None:
+        return "mean"
     return "count" if read.sum is None else "sum"  # a top_k is a count of which less is shown
 
 
@@ -243,15 +249,16 @@ class Agreement:
     def _gauge(self, name: str, read: form.GaugeForm) -> GaugeConfig | None:
         path: Path_ = ("gauges", name)
         self._try(path, lambda: fields.name(name), key=True)
-        parts = (read.count, read.sum, read.count_distinct, read.top_k)
+        parts = (read.count, read.sum, read.mean, read.count_distinct, read.top_k)
         given = [part for part in parts if part is not None]
         if len(given) != 1:
-            got = ("none of them", "", "both", "three", "all four")[len(given)]
+            got = ("none of them", "", "both", "three", "four", "all of them")[len(given)]
             self._refuse(
                 path,
-                f"Expected count, sum, count_distinct or top_k, got {got}. Each is a gauge of its "
-                "own. Write count: {where: ...}, sum: {column: ..., bounds: [lowest, highest]}, "
-                "count_distinct: {column: ..., window: 7d}, or top_k: {k: 10}.",
+                f"Expected count, sum, mean, count_distinct or top_k, got {got}. Each is a gauge "
+                "of its own. Write count: {where: ...}, sum: {column: ..., bounds: [lowest, "
+                "highest]}, mean: {column: ..., bounds: [lowest, highest]}, count_distinct: "
+                "{column: ..., window: 7d}, or top_k: {k: 10}.",
                 key=True,
             )
             return None
@@ -285,11 +292,14 @@ class Agreement:
             ranked = read.top_k.k if read.top_k.method else ranked
             refuse_beside_top(read, max(1, ranked), self._refusing(path))
             select = self._select(path, read, cells)
+        if read.mean is not None:
+            refuse_beside_mean(read, (*views, *self._anticipated(path, read)), self._refusing(path))
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
-        most = self._most(path, read, max(abs(low), abs(high)), round_to)
+        clip = self._clip(path, read, (low, high), views)
+        most = self._most(path, read, (low, high), round_to, clip)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
             most = MOST_VALUES  # never cut off, see the engine
-        what: Any = given[0]  # one of four forms
+        what: Any = given[0]  # one of five forms
         return GaugeConfig(
             name=name,
             kind=_kind(read),
@@ -312,7 +322,37 @@ class Agreement:
             band=read.band,
             strategy=read.strategy,
             discover=discover,
+            clip=clip,
         )
+
+    def _clip(
+        self,
+        path: Path_,
+        read: form.GaugeForm,
+        bounds: tuple[int, int],
+        views: tuple[form.View, ...],
+    ) -> Fraction | None:
+        """The part of the budget that finding a clip costs; None: there is none to be found."""
+        asked = read.sum if read.mean is None else read.mean
+        if asked is None or asked.clip is None:
+            return None
+        share, kind = asked.clip.auto.share, "sum" if read.mean is None else "mean"
+        anticipated = self._anticipated(path, read)
+        refuse_beside_clip(read, bounds, share, (*views, *anticipated), self._refusing(path))
+        if max(-bounds[0], bounds[1]) > MOST_REACH:
+            self._refuse(
+                (*path, kind, "bounds"),
+                "Expected bounds of at most 2^39 times round_to beside clip, got more. Sums could "
+                "overflow. Choose a coarser round_to.",
+            )
+        privacy = self._read.privacy
+        if "privacy" not in self._wrong and privacy.epsilon is not None and privacy.delta is None:
+            self._refuse(
+                (*path, kind, "clip"),
+                "Expected a delta beside clip, got a pure promise. The noise under a clip that "
+                "moves is known for Gaussian noise alone. Write delta: 1e-9, or leave out clip.",
+            )
+        return min(max(share, Fraction(1, 100)), Fraction(1, 2))
 
     def _default_views(self, path: Path_, read: form.GaugeForm) -> tuple[form.View, ...]:
         """Each step and the running sum; of a strategy that releases one decay of its own, that."""
@@ -394,13 +434,22 @@ class Agreement:
 
     def _grains(self, path: Path_, read: form.GaugeForm) -> tuple[int, int, Fraction] | None:
         """The least and largest contribution of a row, in grains, and the value of a grain."""
-        if read.sum is None:
+        kind = "sum" if read.mean is None else "mean"
+        asked = read.sum if read.mean is None else read.mean
+        if asked is None:
             return 0, 1, Fraction(1)
-        (low, high), round_to = read.sum.bounds, read.sum.round_to
-        place: Path_ = (*path, "sum", "bounds")
+        (low, high), round_to = asked.bounds, asked.round_to
+        place: Path_ = (*path, kind, "bounds")
         if round_to <= 0:
             self._refuse(
-                (*path, "sum", "round_to"), "Expected a number above 0, got another. Write 0.01."
+                (*path, kind, "round_to"), "Expected a number above 0, got another. Write 0.01."
+            )
+            return None
+        if kind == "mean" and low == high:
+            self._refuse(
+                place,
+                "Expected [lowest, highest] with values between, got one value. Every value would "
+                "count as the same. Write what values can be.",
             )
             return None
         if low > high or low == high == 0:
@@ -416,17 +465,30 @@ class Agreement:
             )
             return None
         grains = int(low / round_to), int(high / round_to)
-        if max(map(abs, grains)) > _MOST_GRAINS:
+        most = _MOST_GRAINS if kind == "sum" else MOST_REACH
+        if max(map(abs, grains)) > most:
             self._refuse(
                 place,
-                "Expected bounds of at most 2^40 times round_to, got more. Sums could overflow. "
-                "Choose a coarser round_to.",
+                f"Expected bounds of at most 2^{most.bit_length() - 1} times round_to, got more. "
+                "Sums could overflow. Choose a coarser round_to.",
             )
             return None
         return *grains, round_to
 
-    def _most(self, path: Path_, read: form.GaugeForm, largest: int, round_to: Fraction) -> int:
+    def _most(
+        self,
+        path: Path_,
+        read: form.GaugeForm,
+        bounds: tuple[int, int],
+        round_to: Fraction,
+        clip: Fraction | None,
+    ) -> int:
         """The cap on one cell's total in one step, in grains."""
+        if clip is not None:
+            return self._most_events(path, read, UNIT)
+        if read.mean is not None:
+            return self._most_events(path, read, Bounds(*bounds).reach)
+        largest = max(map(abs, bounds))
         if read.max_per_step is None:
             return EVENTS_PER_STEP * largest
         most = read.max_per_step / round_to
@@ -437,6 +499,17 @@ class Agreement:
                 "largest total of one cell and step, in the column's own unit. Write one.",
             )
         return max(1, int(most))
+
+    def _most_events(self, path: Path_, read: form.GaugeForm, reach: int) -> int:
+        """The cap on a mean's events in one cell and step, in the grains that they are counted."""
+        events = Fraction(EVENTS_PER_STEP) if read.max_per_step is None else read.max_per_step
+        if events.denominator != 1 or not 1 <= events <= 4 * EVENTS_PER_STEP:
+            self._refuse(
+                (*path, "max_per_step"),
+                "Expected a whole number from 1 to 2^22, got another. Here it is the most "
+                "events of one cell and step. Write 1000, say.",
+            )
+        return max(1, min(int(events), 4 * EVENTS_PER_STEP)) * reach
 
     def _by(self, path: Path_, read: form.GaugeForm) -> Any:
         """The known values of every ``by`` column."""

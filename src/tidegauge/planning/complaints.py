@@ -12,7 +12,6 @@ from tidegauge.planning.problems import did_you_mean
 __all__ = ["note", "value_at"]
 
 _LATER = {
-    "mean": "A mean",
     "strategy": "A strategy by name",
     "late": "A rule for late events",
     "grace": "A grace for late events",
@@ -35,6 +34,7 @@ _LENGTHS = ("missing", "too_short", "too_long")
 _OF_GAUGES = {
     "count": form.CountForm,
     "sum": form.SumForm,
+    "mean": form.MeanForm,
     "count_distinct": form.DistinctForm,
     "top_k": form.TopForm,
     "discover": form.DiscoverForm,
@@ -96,8 +96,8 @@ def value_at(root: Any, path: Path_) -> Any:
 def _unknown(parent: Path_, name: str) -> str:
     if name in _LATER and (len(parent) == 2 or not parent):
         return (
-            f"Expected count, sum, count_distinct or top_k, got {name}. {_LATER[name]} is not "
-            "available in this version. Remove it."
+            f"Expected count, sum, mean, count_distinct or top_k, got {name}. {_LATER[name]} is "
+            "not available in this version. Remove it."
         )
     known = list(_model(parent).model_fields)
     return f"Expected a known field, got {shown(name)}. {did_you_mean(name, known)}"
@@ -108,6 +108,10 @@ def _model(path: Path_) -> Any:
     match path:
         case ("gauges", _, "count" | "sum" | "count_distinct" | "top_k" | "discover" as part):
             return _OF_GAUGES[part]
+        case ("gauges", _, "sum" | "mean", "clip"):
+            return form.ClipForm
+        case ("gauges", _, "sum" | "mean", "clip", "auto"):
+            return form.AutoForm
         case ("gauges", _, "by", _):
             return form.FileForm
         case ("gauges", _, "views" | "anticipate", _):

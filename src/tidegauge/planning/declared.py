@@ -47,6 +47,7 @@ class GaugeConfig:
     band: Band
     strategy: ByName | None
     discover: Discover | None = None
+    clip: Fraction | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from tidegauge.planning.document import Scalar
 from tidegauge.strategies.decay import Decay, Exponential, Polynomial, Running, Step, Window
 
 __all__ = [
+    "AVERAGED",
+    "CLIPPED",
     "DISCOVER",
     "MEASURED",
     "RANKED",
@@ -59,6 +61,12 @@ RESERVED = frozenset(
     ]
 )
 """Columns of a release; a ``by`` column stands beside them under its own name."""
+
+AVERAGED = frozenset(["count", "count_std"])
+"""Columns that releases of means have beside the others."""
+
+CLIPPED = frozenset(["clip_low", "clip_high"])
+"""Columns that releases under a clip that moves have beside the others."""
 
 MEASURED = frozenset(["first_step", "visible_from", "measured"])
 """Columns of a measurement of discovered cells, beside which their names stand."""

@@ -229,12 +229,59 @@ class CountForm(_Strict):
 _EVERY_ROW = CountForm.model_validate({})
 
 
+class AutoForm(_Strict):
+    """A clip that is chosen from published counts of magnitudes."""
+
+    share: Number = Field(
+        Fraction(1, 5), description="The part of the gauge's budget that learning the clip costs"
+    )
+
+
+def _clip(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Read ``clip: auto``, or a mapping."""
+    if isinstance(value, Scalar):
+        if value == "auto":
+            return ClipForm.model_validate({"auto": AutoForm.model_validate({})})
+        raise refusal(
+            f"Expected auto or a mapping, got {fields.seen(value)}. Without clip values count up "
+            "to the bounds. Write clip: auto, or clip: {auto: {share: 0.1}}."
+        )
+    if isinstance(value, dict) and "perrier" in value:
+        raise refusal(
+            "Expected auto, got perrier. The private threshold of Perrier et al. is not available "
+            "in a config: tidegauge.papers.perrier has it in Python. Write clip: auto."
+        )
+    return handler(value)
+
+
+class ClipForm(_Strict):
+    """How the clip of a sum or a mean is found."""
+
+    auto: AutoForm = Field(description="Chosen from published counts of magnitudes; it moves")
+
+
+AnyClip = Annotated[
+    ClipForm | None, WrapValidator(_clip, json_schema_input_type=Literal["auto"] | ClipForm)
+]
+
+
 class SumForm(_Strict):
     """A sum of one column."""
 
     column: Line
     bounds: tuple[Number, Number] = Field(description="Values outside are clamped to them")
     round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
+    clip: AnyClip = Field(None, description="auto: values count up to a clip that is found")
+    where: Annotated[str | None, _scalar(_predicate, str)] = None
+
+
+class MeanForm(_Strict):
+    """A mean of one column."""
+
+    column: Line
+    bounds: tuple[Number, Number] = Field(description="Values outside count as the nearest one")
+    round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
+    clip: AnyClip = Field(None, description="auto: values count up to a clip that is found")
     where: Annotated[str | None, _scalar(_predicate, str)] = None
 
 
@@ -473,6 +520,7 @@ class GaugeForm(_Strict):
 
     count: Annotated[CountForm | None, WrapValidator(_bare)] = None
     sum: SumForm | None = None
+    mean: MeanForm | None = Field(None, description="A mean of a column, and its noisy count")
     count_distinct: DistinctForm | None = Field(
         None, description="Different values of a column; another window is another gauge"
     )
@@ -506,7 +554,9 @@ class GaugeForm(_Strict):
     band: Annotated[Band, PlainValidator(_choice(*BANDS), json_schema_input_type=Band)] = Field(
         "pointwise", description="Whether the level holds at each step alone, or for all at once"
     )
-    max_per_step: Number | None = Field(None, description="Cap on one cell's total in one step")
+    max_per_step: Number | None = Field(
+        None, description="Cap on one cell's total in one step; of a mean, on its events"
+    )
     max_items: Count | None = Field(
         None, description="Most cells that one event touches; beside event"
     )

@@ -30,7 +30,7 @@ def items_of(
         _refuse_alone(items, repeats, refuse)
         return 1, high
     distinct = read.count_distinct is not None
-    counts = read.sum is None and not distinct
+    counts = read.sum is None and read.mean is None and not distinct
     if read.top_k is not None and read.top_k.method is not None:
         return cells, repeats or 1
     if repeats is not None and not counts:
@@ -40,7 +40,7 @@ def items_of(
             else "The amounts of an event are added up in each cell, and the sum is clamped to "
             "bounds."
         )
-        kind = "count_distinct" if distinct else "sum"
+        kind = "count_distinct" if distinct else "sum" if read.mean is None else "mean"
         refuse("repeats", f"Expected no repeats beside {kind}, got some. {why} Remove it.")
     if items is None and (read.by or distinct):
         refuse(

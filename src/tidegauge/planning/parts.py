@@ -10,9 +10,12 @@ from functools import cached_property
 from typing import Literal
 
 from tidegauge.checks import integer
+from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.selection import Select, shown_cells
+from tidegauge.privacy.costs import AnyCost
 from tidegauge.privacy.unit import Distinct, NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay, Window
 
@@ -21,6 +24,7 @@ __all__ = [
     "MOST_CELLS",
     "MOST_VALUES",
     "UNKNOWN_CELLS",
+    "Clip",
     "Clock",
     "IdUnit",
     "Kind",
@@ -37,7 +41,7 @@ MOST_VALUES = 1 << 30
 """Most different values in one cell at a time: to remember them takes 24 GB. A run that has more
 stops, as one whose memory is full does."""
 
-Kind = Literal["count", "sum", "count_distinct"]
+Kind = Literal["count", "sum", "mean", "count_distinct"]
 
 ALL_CELLS = "*"
 """Stands in the place of each ``by`` value in the sum of all cells."""
@@ -97,14 +101,29 @@ class IdUnit:
 
 
 @dataclass(frozen=True)
+class Clip:
+    """How the clip of a sum or a mean is found.
+
+    Attributes:
+        share: The part of the gauge's budget that it costs.
+        mechanism: Of the counts of magnitudes that it is chosen from.
+    """
+
+    share: Fraction
+    mechanism: GaugePlan
+
+
+@dataclass(frozen=True)
 class PlannedGauge:
     """One gauge: what is counted, by what, how it is read, and its mechanism.
 
     Attributes:
         name: As published.
-        kind: ``"count"`` of rows, ``"sum"`` of a column or ``"count_distinct"`` values of it.
-        column: What is summed, or whose values are counted; None for a count.
-        low: Least contribution of an event to a cell, in grains; less counts as this.
+        kind: ``"count"`` of rows, ``"sum"`` or ``"mean"`` of a column, or ``"count_distinct"``
+            values of it.
+        column: What is summed or averaged, or whose values are counted; None for a count.
+        low: Least contribution of an event to a cell, in grains; less counts as this. Of a mean:
+            the least value.
         high: Largest contribution of an event to a cell, in grains; more counts as this. Of an
             event that is a set: how many times it counts in a cell, or how many values it brings.
         round_to: The value of one grain.
@@ -121,6 +140,8 @@ class PlannedGauge:
         max_items: Most cells that one event touches.
         top: How many cells are published at a step, the largest in their order; None: all.
         discover: How cells are discovered, as it was asked for; None: all are known.
+        clip: How the clip is found, up to which values count; None: they count up to the bounds.
+            With it, ``mechanism`` measures values in units of the clip.
         select: How few cells were asked to be chosen, of which alone counts are published; None:
             all are measured.
     """
@@ -143,7 +164,29 @@ class PlannedGauge:
     max_items: int = 1
     top: int | None = None
     discover: Discover | None = None
+    clip: Clip | None = None
     select: Select | None = None
+
+    @cached_property
+    def clipped(self) -> ClipPlan:
+        """Both measurements of a gauge whose clip moves."""
+        assert self.clip is not None
+        of: Literal["sum", "mean"] = "mean" if self.kind == "mean" else "sum"
+        parts = self.clip.share, self.mechanism, self.clip.mechanism
+        return ClipPlan(of, self.bounds, *parts, len(self.cells))
+
+    @property
+    def costs(self) -> dict[str, AnyCost]:
+        """What each of its measurements costs, by name."""
+        if self.clip is None:
+            return self.mechanism.charges(self.name)
+        magnitudes = self.clip.mechanism.cost
+        return {self.name: self.mechanism.cost, f"{self.name}, magnitudes": magnitudes}
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that all its measurements are proved for; None: there is none."""
+        return self.mechanism.last_step if self.clip is None else self.clipped.last_step
 
     @cached_property
     def shown(self) -> GaugePlan:
@@ -172,6 +215,20 @@ class PlannedGauge:
     def largest(self) -> int:
         """No contribution of an event to a cell is larger in size, in grains."""
         return max(-self.low, self.high)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What a value of a mean may be, in grains."""
+        return Bounds(self.low, self.high)
+
+    @property
+    def lanes(self) -> int:
+        """How many numbers are published of each step: of a mean, a sum and a count a cell.
+
+        With a clip that moves, the counts of magnitudes and the clip as well.
+        """
+        own = 2 * len(self.cells) if self.kind == "mean" else len(self.cells)
+        return own if self.clip is None else own + self.clip.mechanism.neighbors.known_cells + 2
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:
@@ -248,11 +305,18 @@ def neighbors_of(
     cells: int | None,
     distinct: Distinct | None = None,
     max_items: int = 1,
+    *,
+    mean: bool = False,
 ) -> Neighbors:
     """Return what may differ between neighbors in a gauge.
 
-    A row whose value is missing or that does not pass contributes 0, so 0 is in the range.
+    A row whose value is missing or that does not pass contributes 0, so 0 is in the range. An event
+    of a mean moves a sum, by at most the reach of the bounds, and a count of as many grains.
     """
+    if mean:
+        assert cells is not None, "discovered cells were refused"
+        reach = Bounds(low, high).reach
+        return Neighbors(unit, relation, -reach, reach, 2 * max_items, 2 * cells, paired=True)
     return Neighbors(unit, relation, min(low, 0), max(high, 0), max_items, cells, distinct)
 
 

@@ -9,17 +9,28 @@ from typing import Any
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.selection import Select
 from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
+from tidegauge.planning.averages import MOST_REACH
 from tidegauge.planning.durations import microseconds_of
-from tidegauge.planning.fields import DISCOVER, MEASURED, RANKED, RESERVED, is_line
+from tidegauge.planning.fields import (
+    AVERAGED,
+    CLIPPED,
+    DISCOVER,
+    MEASURED,
+    RANKED,
+    RESERVED,
+    is_line,
+)
 from tidegauge.planning.fields import name as folder_name
 from tidegauge.planning.fields import zone as known_zone
 from tidegauge.planning.parts import (
     ALL_CELLS,
     MOST_CELLS,
     UNKNOWN_CELLS,
+    Clip,
     Clock,
     IdUnit,
     Kind,
@@ -28,6 +39,7 @@ from tidegauge.planning.parts import (
     count_cells,
 )
 from tidegauge.strategies.decay import Decay, Running, Window
+from tidegauge.strategies.rescaled import refuse_rescaled
 
 __all__ = [
     "changed",
@@ -44,6 +56,7 @@ _FORMATS = ("iso", "epoch_s", "epoch_ms")
 _KINDS: dict[str, Kind] = {
     "count": "count",
     "sum": "sum",
+    "mean": "mean",
     "count_distinct": "count_distinct",
 }
 _LONGEST = 1 << 62
@@ -70,6 +83,9 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         "budget_weight": fraction_text(gauge.budget_weight),
         "mechanism": gauge.mechanism.stored(),
     }
+    if gauge.clip is not None:
+        clip = gauge.clip
+        data["clip"] = {"share": fraction_text(clip.share), "mechanism": clip.mechanism.stored()}
     if gauge.discover is not None:
         data["discover"] = _discover_data(gauge.discover)
     if gauge.totals:
@@ -89,6 +105,13 @@ def _discover_data(discover: Discover) -> dict[str, Any]:
         "delta_share": fraction_text(discover.delta_share),
         "expected_items": discover.expected_items,
     }
+
+
+def _clip_of(reader: Reader) -> Clip:
+    """Read how a clip is found."""
+    found = Clip(reader.fraction("share"), GaugePlan.restore(reader.take("mechanism")))
+    reader.done()
+    return found
 
 
 def _discover_of(reader: Reader) -> Discover:
@@ -183,6 +206,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         discover=_discover_of(Reader(reader.take("discover"), "discover"))
         if "discover" in reader.names
         else None,
+        clip=_clip_of(Reader(reader.take("clip"), "clip")) if "clip" in reader.names else None,
         select=_select_of(Reader(reader.take("select"), "select"))
         if "select" in reader.names
         else None,
@@ -202,7 +226,7 @@ def _check_cells(gauge: PlannedGauge) -> None:
     unknown = [column for column, values in gauge.by if not values]
     if bool(unknown) != (gauge.discover is not None):
         raise changed("columns to discover, and how; or neither", "one alone")
-    if unknown and (gauge.kind == "count_distinct" or gauge.totals):
+    if unknown and (gauge.kind in ("count_distinct", "mean") or gauge.totals):
         raise changed("counts or sums of discovered cells, without totals", "others")
     if unknown and not MEASURED.isdisjoint(dict(gauge.by)):
         raise changed("by columns that no measurement has", "one that it has")
@@ -215,10 +239,11 @@ def _check_gauge(gauge: PlannedGauge) -> None:
     if (gauge.kind == "count") != (gauge.column is None):
         raise changed("a column for a sum or different values and none for a count", "another")
     if gauge.kind == "count_distinct":
-        more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
-        if more or not isinstance(gauge.views[0][1], Running | Window):
-            raise changed("one window of different values", "another view of them")
+        _check_distinct(gauge)
+    elif gauge.kind == "mean":
+        _check_mean(gauge)
     _check_contribution(gauge)
+    _check_clip(gauge, gauge.clip)
     if gauge.top is not None:
         _check_top(gauge, gauge.top)
     _check_select(gauge)
@@ -240,13 +265,42 @@ def _check_gauge(gauge: PlannedGauge) -> None:
 
 def _check_contribution(gauge: PlannedGauge) -> None:
     distinct = gauge.kind == "count_distinct"
-    if gauge.kind != "sum" and (gauge.low, gauge.round_to) != (0, Fraction(1)):
+    if gauge.kind not in ("sum", "mean") and (gauge.low, gauge.round_to) != (0, Fraction(1)):
         raise changed("a count to go up by whole numbers", "another contribution")
     cells = gauge.number_of_cells or UNKNOWN_CELLS
     if not 1 <= gauge.max_items <= (1 if distinct else cells):
         raise changed("an event to touch no more cells than there are", "more, or none")
     if distinct and gauge.by and gauge.high != 1:
         raise changed("one value of an event where they are counted by cells", "several")
+
+
+def _check_distinct(gauge: PlannedGauge) -> None:
+    more = len(gauge.views) != 1 or gauge.every or gauge.anticipate or gauge.totals
+    if more or not isinstance(gauge.views[0][1], Running | Window):
+        raise changed("one window of different values", "another view of them")
+
+
+def _check_clip(gauge: PlannedGauge, clip: Clip | None) -> None:
+    if clip is None:
+        return
+    other = gauge.totals or gauge.discover is not None or gauge.max_items != 1
+    if gauge.kind not in ("sum", "mean") or other or not gauge.low <= 0 <= gauge.high:
+        raise changed("a clip of a sum or a mean around 0", "one of something else")
+    if gauge.low >= gauge.high or max(-gauge.low, gauge.high) > MOST_REACH:
+        raise changed("values between two bounds", "others")
+    if not 0 < clip.share < 1 or not CLIPPED.isdisjoint(dict(gauge.by)):
+        raise changed("a share, and by columns that no clipped release has", "others")
+    for name, decay in gauge.views:
+        refuse_rescaled(name, decay)
+
+
+def _check_mean(gauge: PlannedGauge) -> None:
+    if gauge.low >= gauge.high or max(-gauge.low, gauge.high) > MOST_REACH:
+        raise changed("values between two bounds", "others")
+    if not AVERAGED.isdisjoint(dict(gauge.by)):
+        raise changed("by columns that no release of means has", "one that it has")
+    for name, decay in gauge.views:
+        refuse_without_mean(name, decay)
 
 
 def _check_top(gauge: PlannedGauge, top: int) -> None:

@@ -18,7 +18,9 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.stored import Reader, plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
+from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.parts import (
+    Clip,
     Clock,
     IdUnit,
     PlannedGauge,
@@ -50,6 +52,7 @@ from tidegauge.privacy.unit import (
     PrivacyUnit,
     relation_of,
 )
+from tidegauge.strategies.rescaled import serves_rescaled
 
 __all__ = [
     "FORMAT",
@@ -113,7 +116,7 @@ class Plan:
         for gauge in data["gauges"]:
             del gauge["views"], gauge["every"], gauge["anticipate"]
             gauge.pop("totals", None)
-            gauge.pop("top", None)
+            gauge.pop("top", None)  # what finds a clip publishes no view of its own
             for name in ("views", "level", "band"):
                 del gauge["mechanism"][name]
         del data["about"], data["versions"]
@@ -132,6 +135,8 @@ class Plan:
             gauge["horizon"] = gauge["mechanism"]["horizon"]
             if gauge["kind"] == "count_distinct":  # the window is no view to be changed
                 gauge["window"] = gauge["views"][0][1]
+            if "clip" in gauge:
+                gauge["clip"] = gauge["clip"]["share"]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
             gauge.pop("totals", None)
             gauge.pop("top", None)
@@ -216,9 +221,7 @@ class Plan:
             BudgetExceeded: Together they exceed the guarantee.
         """
         ledger = Ledger(self.guarantee, names=self.names)
-        ledger.charge(
-            {name: c for g in self.gauges for name, c in g.mechanism.charges(g.name).items()}
-        )
+        ledger.charge({name: cost for g in self.gauges for name, cost in g.costs.items()})
         return ledger
 
     def spent_on_noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
@@ -228,7 +231,7 @@ class Plan:
             releases: How often everything was released; each time costs all of it again.
         """
         if self.names:
-            costs = [gauge.mechanism.cost for gauge in self.gauges]
+            costs = [cost for gauge in self.gauges for cost in gauge.costs.values()]
             squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
             return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))
         spent = self.ledger.total(releases)
@@ -243,10 +246,12 @@ class Plan:
         cells: int | None,
         distinct: Distinct | None = None,
         max_items: int = 1,
+        *,
+        mean: bool = False,
     ) -> Neighbors:
         """Return what one protected unit can move in a gauge, in grains."""
         unit, relation = self.privacy_unit, self.relation
-        return neighbors_of(unit, relation, low, high, cells, distinct, max_items)
+        return neighbors_of(unit, relation, low, high, cells, distinct, max_items, mean=mean)
 
     def verify(self) -> None:
         """Refuse a plan whose parts contradict one another.
@@ -261,22 +266,45 @@ class Plan:
             raise changed("rows of one event in one step", "a step for each of them")
         for gauge in self.gauges:
             mechanism = gauge.mechanism
-            one = gauge.max_items == 1 and (gauge.kind == "sum" or gauge.high == 1)
+            one = gauge.max_items == 1 and (gauge.kind in ("sum", "mean") or gauge.high == 1)
             if self.event is None and not one:
                 raise changed("a row to count once, in one cell", "more, without sets of rows")
             mechanism.verify()
             distinct = distinct_of(gauge.kind, gauge.views)
             low, high, cells = gauge.low, gauge.high, gauge.number_of_cells
+            if gauge.clip is not None:
+                self._verify_clip(gauge, gauge.clip)
+                continue
+            mean = gauge.kind == "mean"
             touched = counted_cells(gauge.select, gauge.max_items, cells, self.relation)
-            expected = self.neighbors(low, high, cells, distinct, touched)
+            expected = self.neighbors(low, high, cells, distinct, touched, mean=mean)
             if mechanism.neighbors != expected or mechanism.guarantee != self.guarantee:
                 raise changed("a mechanism for this unit, range and cells", "one for others")
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:
                 raise changed("a mechanism for these steps and views", "one for others")
         self._verify_discovery()
-        if len({type(gauge.mechanism.cost) for gauge in self.gauges}) > 1:
+        noisy = [gauge.mechanism for gauge in self.gauges]
+        noisy += [gauge.clip.mechanism for gauge in self.gauges if gauge.clip is not None]
+        if len({type(mechanism.cost) for mechanism in noisy}) > 1:
             raise changed("one kind of noise in all gauges", "two, whose costs do not add up")
         self.ledger  # noqa: B018 (it refuses to exceed the guarantee)
+
+    def _verify_clip(self, gauge: PlannedGauge, clip: Clip) -> None:
+        """Refuse a clip that is found by something else than counts of magnitudes."""
+        unit, relation, bounds = self.privacy_unit, self.relation, (gauge.low, gauge.high)
+        mean, bins = gauge.kind == "mean", clip.mechanism
+        bins.verify()
+        if gauge.mechanism.neighbors != clipped_neighbors(
+            unit, relation, *bounds, len(gauge.cells), mean=mean
+        ) or bins.neighbors != magnitude_neighbors(unit, relation, *bounds):
+            raise changed("a mechanism for this unit, range and cells", "one for others")
+        for mechanism in (gauge.mechanism, bins):
+            if not serves_rescaled(mechanism.strategy) or mechanism.guarantee != self.guarantee:
+                raise changed("measurements of which the noise is known", "others")
+            if mechanism.end != self.clock.end or mechanism.horizon != bins.horizon:
+                raise changed("a mechanism for these steps and views", "one for others")
+        if gauge.mechanism.views != gauge.views:
+            raise changed("a mechanism for these steps and views", "one for others")
 
     def _verify_discovery(self) -> None:
         """Refuse gauges that discover their cells in another way than was asked for."""

@@ -6,13 +6,19 @@ kind, and share the budget by weight.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 from tidegauge.mechanisms.apart import with_views_apart
+from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
+from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.parts import (
+    Clip,
     PlannedGauge,
     count_cells,
     counted_cells,
@@ -20,7 +26,8 @@ from tidegauge.planning.parts import (
     neighbors_of,
 )
 from tidegauge.planning.plan import Plan
-from tidegauge.privacy.unit import Contributions, Event, PrivacyUnit
+from tidegauge.privacy.unit import Contributions, Event, Neighbors, PrivacyUnit
+from tidegauge.strategies.decay import Decay, Running
 
 __all__ = ["candidates_of", "compared", "plan_of"]
 
@@ -34,14 +41,17 @@ def plan_of(config: Config) -> Plan:
 
     Cost: no data is read and nothing is spent; 10 to 500 ms a gauge, most of it the fit.
     """
-    found = compared(config)
+    found, magnitudes = _compared(config)
     plan = Plan(
         clock=config.clock,
         time=config.time,
         unit=config.unit,
         relation=config.relation,
         guarantee=config.guarantee,
-        gauges=tuple(_planned(g, f.plan) for g, f in zip(config.gauges, found, strict=True)),
+        gauges=tuple(
+            _planned(g, f.plan, magnitudes.get(g.name))
+            for g, f in zip(config.gauges, found, strict=True)
+        ),
         about=config.about,
         versions=_versions(),
         multiline=config.multiline,
@@ -57,7 +67,16 @@ def compared(config: Config) -> tuple[Comparison, ...]:
     Raises:
         UnsupportedCombination: See :func:`plan_of`.
     """
-    return compare([_request(config, gauge) for gauge in config.gauges])
+    return _compared(config)[0]
+
+
+def _compared(config: Config) -> tuple[tuple[Comparison, ...], dict[str, GaugePlan]]:
+    """All candidates of each gauge, and what counts magnitudes for those whose clip is found."""
+    clipped = [gauge for gauge in config.gauges if gauge.clip is not None]
+    requests = [_request(config, gauge) for gauge in config.gauges]
+    found = compare([*requests, *(_magnitudes(config, gauge) for gauge in clipped)])
+    more = zip(clipped, found[len(requests) :], strict=True)
+    return tuple(found[: len(requests)]), {gauge.name: one.plan for gauge, one in more}
 
 
 def candidates_of(config: Config) -> tuple[Comparison, ...]:
@@ -74,19 +93,47 @@ def _unit(config: Config) -> PrivacyUnit:
     return Event() if config.unit is None else Contributions(config.unit.max_contributions)
 
 
+def _magnitudes(config: Config, gauge: GaugeConfig) -> Request:
+    """What counts the magnitudes of the values of a gauge whose clip is found."""
+    assert gauge.clip is not None
+    return replace(
+        _request(config, gauge),
+        views=(("running", Running()),),
+        neighbors=magnitude_neighbors(_unit(config), config.relation, gauge.low, gauge.high),
+        max_per_step=gauge.max_per_step // UNIT,
+        level=0.95,
+        band="pointwise",
+        anticipate=(),
+        importance=(),
+        every=(),
+        name=f"{gauge.name}, magnitudes",
+        budget_weight=gauge.budget_weight * gauge.clip,
+    )
+
+
+def _neighbors(config: Config, gauge: GaugeConfig) -> Neighbors:
+    """What one protected unit can move in a gauge."""
+    unit, relation, mean = _unit(config), config.relation, gauge.kind == "mean"
+    cells, views = count_cells(gauge.by, gauge.other), _views(gauge)
+    if gauge.clip is not None:
+        assert cells is not None, "discovered cells were refused"
+        return clipped_neighbors(unit, relation, gauge.low, gauge.high, cells, mean=mean)
+    touched = counted_cells(gauge.select, gauge.max_items, cells, relation)
+    what = distinct_of(gauge.kind, views), touched
+    return neighbors_of(unit, relation, gauge.low, gauge.high, cells, *what, mean=mean)
+
+
+def _views(gauge: GaugeConfig) -> tuple[tuple[str, Decay], ...]:
+    return tuple((view.name, view.decay) for view in gauge.views)
+
+
 def _request(config: Config, gauge: GaugeConfig) -> Request:
-    cells = count_cells(gauge.by, gauge.other)
-    views = tuple((view.name, view.decay) for view in gauge.views)
-    unit, distinct = _unit(config), distinct_of(gauge.kind, views)
-    touched = counted_cells(gauge.select, gauge.max_items, cells, config.relation)
     return Request(
-        views=views,
+        views=_views(gauge),
         cells=None,
         scalar=False,
         guarantee=config.guarantee,
-        neighbors=neighbors_of(
-            unit, config.relation, gauge.low, gauge.high, cells, distinct, touched
-        ),
+        neighbors=_neighbors(config, gauge),
         max_per_step=gauge.max_per_step,
         horizon=config.horizon,
         end=config.clock.end,
@@ -96,7 +143,8 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         importance=tuple((v.name, v.importance) for v in gauge.views if v.importance != 1),
         every=_every(gauge),
         name=gauge.name,
-        budget_weight=gauge.budget_weight,
+        budget_weight=gauge.budget_weight * (1 - (gauge.clip or 0)),
+        rescaled=gauge.clip is not None,
         strategy=gauge.strategy,
         discover=gauge.discover,
         select=gauge.select,
@@ -108,7 +156,10 @@ def _every(gauge: GaugeConfig) -> tuple[tuple[str, int], ...]:
     return tuple((view.name, view.every) for view in gauge.views if view.every != 1)
 
 
-def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
+def _planned(
+    gauge: GaugeConfig, mechanism: GaugePlan, magnitudes: GaugePlan | None
+) -> PlannedGauge:
+    clip = None if magnitudes is None else Clip(gauge.clip or Fraction(0), magnitudes)
     return PlannedGauge(
         name=gauge.name,
         kind=gauge.kind,
@@ -128,6 +179,7 @@ def _planned(gauge: GaugeConfig, mechanism: GaugePlan) -> PlannedGauge:
         discover=gauge.discover,
         max_items=gauge.max_items,
         top=gauge.top,
+        clip=clip,
         select=gauge.select,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.planning.choices import choices_in_words
 from tidegauge.planning.durations import instant_text, written
 from tidegauge.planning.plan import Plan, PlannedGauge
@@ -12,6 +13,7 @@ from tidegauge.planning.words import (
     budget_share,
     gauge_in_words,
     length_in_words,
+    most_per_step,
     noise_delta_of,
     ranked_in_words,
     threshold_in_words,
@@ -112,7 +114,7 @@ def declared(plan: Plan) -> dict[str, str]:
 def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
     name, grain = gauge.name, gauge.round_to
     found = {}
-    if gauge.kind == "sum":
+    if gauge.kind in ("sum", "mean"):
         found[f"{name}, bounds"] = (
             f"[{_number(gauge.low * grain)}, {_number(gauge.high * grain)}] in multiples of "
             f"{_number(grain)}"
@@ -131,9 +133,16 @@ def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
     if any(values for _, values in gauge.by):
         found[f"{name}, other"] = "dropped" if gauge.other is None else _code(gauge.other)
     limit = "largest total of a cell and step"
+    mean = gauge.kind == "mean" or gauge.clip is not None
+    if gauge.clip is not None:
+        share = f"{100 * float(gauge.clip.share):.3g} %"
+        found[f"{name}, clip"] = f"found from published numbers, with {share} of its budget"
+    if mean:
+        limit = "most events of a cell and step"
     if gauge.mechanism.neighbors.lasting:
         limit = "most different values in a cell"
-    found[f"{name}, {limit}"] = _number(gauge.mechanism.max_per_step * grain)
+    most = gauge.mechanism.max_per_step * grain
+    found[f"{name}, {limit}"] = _number(Fraction(most_per_step(gauge)) if mean else most)
     return found
 
 
@@ -146,6 +155,8 @@ def _items(gauge: PlannedGauge) -> str:
         cells = "any number of cells; "
     if gauge.kind == "sum":
         return f"{cells}the sum of its amounts in each, clamped to the bounds"
+    if gauge.kind == "mean":
+        return f"{cells}the sum of its amounts in each, clamped to the bounds, is one value"
     times = "once" if gauge.high == 1 else f"up to {gauge.high:,} times"
     return f"{cells}{times} in each"
 
@@ -176,8 +187,13 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
         f"epsilon = {rounded_up(cost.epsilon)}"
     )  # fmt: skip
     scale = mechanism.law.scale / Fraction(2) ** mechanism.strategy.lattice_bits * gauge.round_to
+    noise = f"of scale {float(scale):.6g}"
+    if gauge.clip is not None:
+        noise = f"of scale {float(scale / gauge.round_to / UNIT):.6g} times the clip"
     views = "; ".join(_published(plan, gauge, name, decay) for name, decay in gauge.views)
-    totals = "; and of each of them the sum of all cells, as the cell *" if gauge.totals else ""
+    whole = "mean" if gauge.kind == "mean" else "sum"
+    totals = f"; and of each of them the {whole} of all cells, as the cell *"
+    totals = totals if gauge.totals else ""
     top = "" if gauge.top is None else f"; of each {ranked_in_words(gauge)}"
     number = f"{len(gauge.cells):,} cell{'s' * (len(gauge.cells) != 1)}"
     if gauge.discover is not None:
@@ -186,10 +202,43 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
         top = ", of the cells that are shown, ranked by noisy values"
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
-        f"{mechanism.noise} noise of scale {float(scale):.6g} on every coordinate, drawn once. "
+        f"{mechanism.noise} noise {noise} on every coordinate, drawn once. "
         f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
         f"Published: {views}{totals}{top}.{names_of(plan, gauge)}"
-        f"{choices_in_words(plan, gauge)}"
+        f"{choices_in_words(plan, gauge)}{_ratio(gauge)}{_clip(gauge)}"
+    )
+
+
+def _clip(gauge: PlannedGauge) -> str:
+    """How a clip is found; nothing of other gauges. Begins with a space."""
+    if gauge.clip is None:
+        return ""
+    cost = gauge.clip.mechanism.cost
+    assert isinstance(cost, GaussianCost), "others were refused"
+    return (
+        f" {gauge.clipped.in_words()} The counts of magnitudes are measured as "
+        f"{gauge.clip.mechanism.measures} (mu^2 = {rounded_up(cost.mu_squared)} of its own) and "
+        "are published as well. What comes before there is a first clip counts at the first step "
+        "that has one."
+    )
+
+
+def _ratio(gauge: PlannedGauge) -> str:
+    """How a mean comes to be; nothing of other gauges. Begins with a space."""
+    if gauge.kind != "mean":
+        return ""
+    if gauge.clip is not None:
+        return (
+            " Measured are the sum of distances from the middle of the clip, and the number of "
+            "values; a mean is the ratio of the two noisy numbers, and the noisy number of values "
+            "is published beside it. Where that is too small for a ratio there is no value."
+        )
+    middle, reach = (_number(n * gauge.round_to) for n in (gauge.bounds.centre, gauge.bounds.reach))
+    return (
+        f" Measured are the sum of distances from {middle}, the middle of the bounds, and the "
+        f"number of values, each counted as {reach}; a mean is the ratio of the two noisy numbers, "
+        "and the noisy number of values is published beside it. Where that is too small for a "
+        "ratio there is no value."
     )
 
 
@@ -254,26 +303,35 @@ def left_out(plan: Plan) -> tuple[str, ...]:
         )
     if any(g.other is None and any(values for _, values in g.by) for g in plan.gauges):
         rows.append("rows whose value is not among the declared ones, where other is dropped")
-    sums = [gauge for gauge in plan.gauges if gauge.kind == "sum"]
-    counted = [gauge for gauge in plan.gauges if gauge.kind == "count_distinct"]
-    cut = ["A cell's total of one step that is larger than declared counts as the largest."]
-    if sums:
-        rows.append("rows without a number in a column that is summed")
-        cut.insert(0, "A value outside the bounds of its sum counts as the nearest bound.")
-    if found:
-        cut.append(
-            "Discovered values are compared as text, byte for byte: composed and decomposed "
-            "letters are two, the integer 1 and the text 1 are one, 1.0 is another."
-        )
-    if counted:
-        rows.append("rows without a value in a column whose different values are counted")
-        cut.append("Values are different if their texts are, byte for byte.")
+    more, cut = _of_values(plan)
     return (
-        f"These count nowhere: {'; '.join(rows)}.",
+        f"These count nowhere: {'; '.join([*rows, *more])}.",
         *cut,
         "So the numbers may differ from the truth by more than noise. The intervals cover the "
         "noise alone.",
     )
+
+
+def _of_values(plan: Plan) -> tuple[list[str], list[str]]:
+    """Which rows count nowhere for what they hold, and which values are cut or told apart."""
+    rows: list[str] = []
+    kinds = {gauge.kind for gauge in plan.gauges}
+    cut = ["A cell's total of one step that is larger than declared counts as the largest."]
+    for kind, done in (("sum", "summed"), ("mean", "averaged")):
+        if kind in kinds:
+            rows.append(f"rows without a number in a column that is {done}")
+            cut.insert(0, f"A value outside the bounds of its {kind} counts as the nearest bound.")
+    if any(gauge.clip for gauge in plan.gauges):
+        cut.insert(0, "A value beyond the clip in force, which each release names, counts as it.")
+    if any(gauge.discover for gauge in plan.gauges):
+        cut.append(
+            "Discovered values are compared as text, byte for byte: composed and decomposed "
+            "letters are two, the integer 1 and the text 1 are one, 1.0 is another."
+        )
+    if "count_distinct" in kinds:
+        rows.append("rows without a value in a column whose different values are counted")
+        cut.append("Values are different if their texts are, byte for byte.")
+    return rows, cut
 
 
 def at_rest(plan: Plan) -> tuple[str, ...]:
@@ -287,6 +345,11 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
         ids += (
             ", and keyed hashes of the values that later counts need, with their cells and when "
             "they were seen last"
+        )
+    if any(gauge.clip for gauge in plan.gauges):
+        ids += (
+            ", and, until there is a first clip, sums of what waits for it, under each clip that "
+            "it may be"
         )
     if any(gauge.select for gauge in plan.gauges):
         ids += ", and of cells that are chosen the noisy threshold of the tests that are on"

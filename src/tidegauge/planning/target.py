@@ -94,7 +94,18 @@ def targets_of(config: Config, texts: Sequence[str]) -> tuple[Target, ...]:
     Raises:
         InvalidParameter: No such view, or an error that is no number above 0.
     """
-    views = [(number, view) for number, g in enumerate(config.gauges) for view in g.views]
+    told = [
+        (number, gauge)
+        for number, gauge in enumerate(config.gauges)
+        if gauge.kind != "mean" and gauge.clip is None
+    ]
+    if not told:
+        raise InvalidParameter(
+            "Expected a view of a count or a sum with a fixed clip, got none in this config. How "
+            "far a mean may be off depends on how many events it is of, and a clip that moves is "
+            "not known yet. Ask for the error of a sum and a count."
+        )
+    views = [(number, view) for number, g in told for view in g.views]
     full = {f"{config.gauges[number].name}.{view.name}": (number, view) for number, view in views}
     short = {view.name: (number, view) for number, view in views}
     shown = list(full if len(config.gauges) > 1 else short)

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.mechanisms.clipping import clips_up_to
 from tidegauge.mechanisms.comparison import least_std, worst_gain
+from tidegauge.mechanisms.mean import MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.planning.choices import choices_of
 from tidegauge.planning.durations import UNITS, written
@@ -35,6 +38,7 @@ __all__ = [
     "gauge_in_words",
     "k_events",
     "length_in_words",
+    "most_per_step",
     "noise_delta_of",
     "ranked_in_words",
     "ratio_to_bound",
@@ -44,6 +48,8 @@ __all__ = [
 ]
 
 _DELTA = Fraction(1, 10**9)
+MEAN_EVENTS = (10, 100, 1000)
+"""For so many events in a view it is told how far a mean may be off."""
 _NAMES = {
     "w": "week",
     "d": "day",
@@ -62,7 +68,9 @@ def described(plan: Plan) -> dict[str, Any]:
     interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone, at the first,
     a middle and the last step and, under ``worst``, where it is widest; ``total`` has the same for
     the sum of all cells, where it is published. ``ratio`` compares the noise of the worst step with
-    the least that any factorization mechanism could have with noise of this kind at this cost.
+    the least that any factorization mechanism could have with noise of this kind at this cost. Of a
+    mean, ``half_width_of`` has half the interval at the worst step for so many events in the view,
+    wherever the mean lies, and ``count_std`` the noise of the count beside it.
 
     Cost: no data; 0.1 to 1 s.
     """
@@ -85,6 +93,9 @@ def described(plan: Plan) -> dict[str, Any]:
 
 def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
     mechanism = gauge.mechanism
+    told = _mean_view if gauge.kind == "mean" else _view
+    if gauge.clip is not None:
+        told = _clipped_view
     return {
         "name": gauge.name,
         "kind": gauge.kind,
@@ -95,11 +106,64 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "noise": mechanism.noise,
         "level": mechanism.level,
         "band": mechanism.band,
-        "max_per_step": float(mechanism.max_per_step * gauge.round_to),
-        "views": [_view(plan, gauge, name, decay) for name, decay in gauge.views],
+        "max_per_step": most_per_step(gauge),
+        "views": [told(plan, gauge, name, decay) for name, decay in gauge.views],
+        **({} if gauge.clip is None else {"clip": _clip(gauge)}),
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
         **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
         **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
+    }
+
+
+def most_per_step(gauge: PlannedGauge) -> float:
+    """Return the cap on a cell's total of one step, in its unit; of a mean, on its events."""
+    most = gauge.mechanism.max_per_step
+    if gauge.clip is not None:
+        return float(most // UNIT)
+    if gauge.kind == "mean":
+        return float(most // gauge.bounds.reach)
+    return float(most * gauge.round_to)
+
+
+def _clip(gauge: PlannedGauge) -> dict[str, Any]:
+    """What finding the clip costs, and when that cannot pay: from declared numbers alone."""
+    plan, grain = gauge.clipped, float(gauge.round_to)
+    ends = max(-gauge.low, gauge.high)
+    below = plan.pays_below() * ends
+    return {
+        "share": float(plan.share),
+        "pays_below": below * grain,
+        "can_pay": bool((clips_up_to(ends)[1:] < below).any()),
+        "says": plan.in_words(),
+    }
+
+
+def _clipped_view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
+    """The noise of a view of clipped values as a multiple of the clip, which is not known yet."""
+    every = gauge.every_of(name)
+    std = _worst_std(gauge.mechanism, decay, every) / UNIT
+    return {
+        "name": name,
+        "decay": view_in_words(decay, plan.clock.step_us),
+        "every": every,
+        "noise_of_clip": std,
+    }
+
+
+def _mean_view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
+    """How far a mean may be off, by how many events the view weighs; no bound is known for it."""
+    every = gauge.every_of(name)
+    reading, grain = MeanReading(gauge.mechanism, gauge.bounds), float(gauge.round_to)
+    _, step = worst_half_width(gauge.mechanism, decay, every)
+    half = reading.half_width(decay, step, MEAN_EVENTS) * grain
+    std = float(gauge.mechanism.noise_std(decay, [step])[0]) / gauge.bounds.reach
+    return {
+        "name": name,
+        "decay": view_in_words(decay, plan.clock.step_us),
+        "every": every,
+        "step": step,
+        "half_width_of": {str(n): float(one) for n, one in zip(MEAN_EVENTS, half, strict=True)},
+        "count_std": std,
     }
 
 
@@ -191,12 +255,14 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
 
 
 def gauge_in_words(gauge: PlannedGauge) -> str:
-    """Return what a number of a gauge is: ``"count"``, ``"sum of fare"``, or different values."""
+    """Return what a number of a gauge is: ``"count"``, ``"sum of fare"``, ``"mean of fare"``..."""
     match gauge.kind:
         case "count":
             return "count"
         case "sum":
             return f"sum of {gauge.column}"
+        case "mean":
+            return f"mean of {gauge.column}"
         case "count_distinct":
             return f"number of different values of {gauge.column}"
 

@@ -20,7 +20,7 @@ from test_totals import KEY
 from tidegauge.connectors.files import Files
 from tidegauge.engine.totals import totals
 from tidegauge.planning.plan import IdUnit
-from tidegauge.privacy.unit import Contributions, NeighboringRelation, Neighbors
+from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
 
 ADD, REPLACE = NeighboringRelation
 COLUMNS = ("time", "id", "carrier", "v")
@@ -42,6 +42,8 @@ BAD = st.sampled_from(
     [b"\xff\xfe", b'a,"b', b"1,2", b"1,2,3,4,5", b'{"time":', b"[1]", b"NaN", b"\x00", b'"', b"{}"]
 )
 LOW, HIGH, LAST = -200, 500, 6  # HIGH is the larger in size
+MEANS = gauge("means", kind="mean", column="v", low=LOW, high=HIGH, round_to=Fraction(1, 100),
+              by=(("carrier", ("UA",)),), other="other")  # fmt: skip
 GAUGES = (
     gauge("known", by=(("carrier", ("UA", "\u00e9")),), other="other"),
     gauge("dropped", by=(("carrier", ("UA", "e\u0301")), ("v", ("1", "-3")))),
@@ -238,3 +240,20 @@ def test_a_broken_clock_is_caught():
     with pytest.raises(AssertionError):
         within(moved(by_watermark(rows), by_watermark([late, *rows])), steps=1, cells=1)
     within(moved(read("csv", rows), read("csv", [late, *rows])), steps=1, cells=1)
+
+
+@settings(max_examples=60)
+@given(ROWS.filter(len), ROW, st.integers(0, 24), st.sampled_from([ADD, REPLACE]))
+def test_a_row_moves_means_by_no_more_than_their_noise_is_made_for(rows, row, place, relation):
+    """L2 over the sums and counts of one step, of rows with odd values, too."""
+    place %= len(rows)
+    neighbor = [*rows[:place], *rows[place + 1 :]]
+    if relation is REPLACE:  # its step stays
+        neighbor.insert(place, (rows[place][0], *row[1:]))
+    one, other = (read("csv", r, relation=relation, gauges=(MEANS,))["means"]
+                  for r in (rows, neighbor))  # fmt: skip
+    moves = ((one - other) ** 2).sum(axis=1)
+    reach = MEANS.bounds.reach
+    allowed = Neighbors(Event(), relation, -reach, reach, 2, 4, paired=True).event_l2_squared
+    assert moves.max() <= allowed
+    assert (moves > 0).sum() <= 1

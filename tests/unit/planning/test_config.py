@@ -263,7 +263,7 @@ gauges:
     by: {carrier: [UA, NO, 01, UA, true, 2013-01-01, ~]}
     views: [step, runing, {window: 90m}, {halflife: 1d}]
     share: 3
-  b: {mean: {column: x}}
+  b: {late: {column: x}}
   c: {sum: {column: x, bounds: [1], grain: 3}}
 """
 
@@ -287,7 +287,7 @@ def test_all_mistakes_are_told_at_once_with_their_places(read):
         (12, 27, "Expected a whole number of steps of 1h, got 90m = 1.5 steps"),
         (12, 43, "Expected a known field, got 'halflife'"),
         (13, 5, "Expected a known field, got 'share'"),
-        (14, 7, "Expected count, sum, count_distinct or top_k, got mean"),
+        (14, 7, "Expected count, sum, mean, count_distinct or top_k, got late"),
         (15, 32, "Expected two bounds, [lowest, highest], got another number of them"),
         (15, 37, "Expected a known field, got 'grain'"),
     ]
@@ -400,7 +400,7 @@ MISTAKES = {
                       "12:3", "got both"),
     "neither": (replaced('    count: {where: "dep_delay IS NOT NULL"}\n', ""), "12:3",
                 "none of them"),
-    "kind of later": (replaced("count: {where: ", "mean: {column: "),
+    "kind of later": (replaced("count: {where: ", "late: {column: "),
                       "13:5", "not available in this version"),
     "gauge of one word": (replaced("{departures: count}", "{departures: counts}", SMALL), "6:22",
                           "a mapping of fields"),

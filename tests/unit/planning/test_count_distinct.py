@@ -88,7 +88,7 @@ def test_the_papers_tree_can_be_asked_for(planned, read):
         ("{count_distinct: {column: v, window: 1d}, by: {o: [a]}, totals: true}", "no totals"),
         (
             "{count_distinct: {column: v, window: 1d}, count: {}}",
-            "count, sum, count_distinct or top_k",
+            "count, sum, mean, count_distinct or top_k",
         ),
         ("{count_distinct: {column: v}}", "window"),
         ("{count_distinct: {window: 1d}}", "column"),

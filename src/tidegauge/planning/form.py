@@ -335,7 +335,8 @@ def _values(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationI
         )
     if isinstance(value, dict):
         return handler(value)
-    if any(isinstance(one, Scalar) and one == fields.DISCOVER and not one.quoted for one in value):
+    words = [one for one in value if isinstance(one, Scalar) and not one.quoted]
+    if fields.DISCOVER in words:
         raise refusal(
             "Expected known values, got discover in their list. It would be a value of that name, "
             "and nothing would be discovered. Write COLUMN: discover without brackets, or quote it."

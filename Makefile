@@ -24,6 +24,7 @@ groceries: setup ## publish histograms of supermarket baskets: departments, prod
 	$(BIN)/python examples/groceries/prepare.py
 	$(BIN)/tidegauge run examples/groceries/pharmacy.yaml
 	$(BIN)/tidegauge run examples/groceries/groceries.yaml
+	$(BIN)/tidegauge run examples/groceries/types.yaml
 	$(BIN)/tidegauge plot examples/groceries/output/public --gauge types -o examples/groceries/output/types.png --force
 	@echo "The statement: examples/groceries/output/public/PRIVACY.md. The picture: examples/groceries/output/types.png"
 

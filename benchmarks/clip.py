@@ -23,7 +23,7 @@ import polars as pl
 
 import tidegauge as tg
 from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
-from tidegauge.mechanisms.clip_reading import first_choice, following_choice, one_end
+from tidegauge.mechanisms.clip_reading import FIRST_CHOICE, following_choice, one_end
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.strategies.rescaled import covariances
@@ -84,7 +84,7 @@ def noise_of_bins(plan, at, runs, rng):
 
 def choices(values, plan, noise, at, steps):
     """The clips of one run: (first step, clip) for each change."""
-    n, found, now, due = len(values), [], None, first_choice(plan)
+    n, found, now, due = len(values), [], None, FIRST_CHOICE
     counts = dict(zip((at + 1).tolist(), steps + noise, strict=True))
     while due <= n:
         clip = one_end(plan, counts[due], due, 2, now) if due in counts else None
@@ -97,7 +97,7 @@ def choices(values, plan, noise, at, steps):
 
 def may_choose(plan, n):
     """Every step at which a clip may be chosen, wherever the first one is; few events give none."""
-    step, found = first_choice(plan), set()
+    step, found = FIRST_CHOICE, set()
     while step <= n:
         later = step
         while n // 50 <= later <= n and later not in found:

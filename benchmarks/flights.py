@@ -285,7 +285,7 @@ def main():
         repeats = 1 if options.quick else options.repeats
         compare(path, folder, repeats)
         reading(path, folder, repeats)
-        for times in sorted({1, 2 if options.quick else options.times}):
+        for times in [2] if options.quick else sorted({1, options.times}):
             memory(path, folder, times)
 
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ CELLS, HOUR = 1000, 3_600_000_000
 VIEWS = (("running", Running()), ("day", Window(24)), ("recent", Exponential(half_life=24)))
 
 
+@cache
 def plan_of(cells=CELLS):
     names = tuple(f"cell {i}" for i in range(cells))
     asked = {"views": dict(VIEWS), "unit": "event", "cells": cells}

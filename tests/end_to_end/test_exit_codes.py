@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from terminals import environment
 from terminals import in_process as tidegauge
-from visits import CONFIG, rows_of_visits, write_visits
+from visits import CONFIG, STEPS_ALONE, rows_of_visits, write_visits
 
 from tidegauge.cli.main import program
 
@@ -125,7 +125,7 @@ def test_74_a_folder_that_cannot_be_written(shop):
 
 
 def test_75_locked_by_another_process(shop):
-    (shop / "visits.yaml").write_text(CONFIG.replace("[visits.csv]", '["-"]'))
+    (shop / "visits.yaml").write_text(STEPS_ALONE.replace("[visits.csv]", '["-"]'))
     first = subprocess.Popen(
         [sys.executable, "-m", "tidegauge", "run", "visits.yaml"],
         cwd=shop, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -229,7 +229,7 @@ def test_78_a_store_of_another_plan(shop):
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_130_interrupted_and_run_again(shop, sign):
-    config = CONFIG.replace("step: 1h", "step: 1s").replace("[step, running, 1d]", "[running]")
+    config = STEPS_ALONE.replace("step: 1h", "step: 1s")
     config = config.replace("end: 2025-01-13", "end: 2025-01-09")
     (shop / "visits.yaml").write_text(config)
     process = subprocess.Popen(

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from terminals import environment
 from terminals import in_process as tidegauge
-from visits import write_visits
+from visits import STEPS_ALONE, write_visits
 
 from tidegauge.cli.main import program
 from tidegauge.connectors.files import Files
@@ -73,6 +73,7 @@ def test_planning_in_python_draws_no_noise_and_opens_no_file(monkeypatch):
 
 @pytest.mark.parametrize("words", [["validate"], ["plan", "-o", "plan.json"], PLANNING[-1]])
 def test_a_source_that_would_block_for_ever_is_not_opened(shop, words):
+    (shop / "visits.yaml").write_text(STEPS_ALONE)
     (shop / "visits.csv").unlink()
     os.mkfifo(shop / "visits.csv")
     done = subprocess.run(

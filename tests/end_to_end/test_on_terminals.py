@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from terminals import environment, on_a_terminal, tidegauge
-from visits import rows_of_visits, write_visits
+from visits import STEPS_ALONE, rows_of_visits, write_visits
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*?(3[0-7]|4[0-7]|9[0-7])[0-9;]*m")
 
@@ -45,9 +45,14 @@ def test_a_closed_pipe_ends_quietly():
     assert "" == run.stderr
 
 
+@pytest.fixture
+def shop(tmp_path):
+    return write_visits(tmp_path / "shop", rows_of_visits(), STEPS_ALONE)
+
+
 @pytest.fixture(scope="module")
 def piped(tmp_path_factory):
-    shop = write_visits(tmp_path_factory.mktemp("piped"), rows_of_visits())
+    shop = write_visits(tmp_path_factory.mktemp("piped"), rows_of_visits(), STEPS_ALONE)
     return tidegauge("plan", "visits.yaml", cwd=shop)[1]
 
 

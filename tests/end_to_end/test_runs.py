@@ -132,6 +132,13 @@ def test_a_plan_file_in_another_form_is_refused_for_its_sum_is_another(shop, com
     assert not (shop / "public").exists()
 
 
+def test_a_table_says_which_level_its_intervals_have(shop):
+    (shop / "visits.yaml").write_text(CONFIG.replace("count: {}", "count: {}, level: 0.99"))
+    out = done("run", "visits.yaml", cwd=shop)
+    assert "with 99 % intervals (noise only)" in out
+    assert "95 %" not in out.split("What is promised")[0]
+
+
 def test_standard_input_is_read_as_json_lines(shop):
     (shop / "visits.yaml").write_text(CONFIG.replace("[visits.csv]", '["-"]'))
     lines = (dict(zip(("time", "shop"), row.split(","), strict=True)) for row in ROWS)

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 from terminals import environment
-from visits import CONFIG, rows_of_visits, write_visits
+from visits import STEPS_ALONE, rows_of_visits, write_visits
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
-    shop = write_visits(tmp_path_factory.mktemp("streams"), rows_of_visits())
+    shop = write_visits(tmp_path_factory.mktemp("streams"), rows_of_visits(), STEPS_ALONE)
     assert (0, b"", b"") == shell("run visits.yaml -q > /dev/null", shop)
     return shop
 
@@ -60,13 +60,13 @@ def test_a_wrong_use_ends_as_one_though_nobody_hears(published):
 
 
 def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
-    shop = write_visits(tmp_path / "shop", rows_of_visits())
+    shop = write_visits(tmp_path / "shop", rows_of_visits(), STEPS_ALONE)
     assert 0 == shell("run visits.yaml <&- >&- 2>&-", shop)[0]
     assert 0 == shell("status visits.tidegauge", shop)[0]
 
 
 def test_closed_input_is_not_an_empty_source(tmp_path):
-    text = CONFIG.replace("[visits.csv]", '["-"]')
+    text = STEPS_ALONE.replace("[visits.csv]", '["-"]')
     shop = write_visits(tmp_path / "shop", rows_of_visits(), text)
     code, _, err = shell("run visits.yaml <&-", shop)
     assert 69 == code

@@ -237,6 +237,8 @@ def first_block(place):
 def main(root, mode, stride):
     running._LANES = 10 * 4 * len(PLAN.gauges)  # three blocks
     running._FOUND_LANES = 10 * 8
+    if "chosen" in sys.argv:
+        running._LANES = 10
     warm_up()
     if mode == "mutant":
         running._Work._publish = late_mark

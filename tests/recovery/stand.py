@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from datetime import datetime as _datetime
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ def datetime(*parts):
     return _datetime(*parts, tzinfo=UTC)
 
 
+@cache
 def plan_of(*, end=48, pure=False, views=VIEWS, cells=KINDS, start=START, gauges=("flights",)):
     """A plan of counts by kind, with a sixth of the rest; ``pure`` has blocks that stay open."""
     guarantee = PureDP(1) if pure else GaussianDP(1)
@@ -66,6 +68,7 @@ def plan_of(*, end=48, pure=False, views=VIEWS, cells=KINDS, start=START, gauges
     )  # fmt: skip
 
 
+@cache
 def distinct_plan_of(*, end=48, window=5, pure=False):
     """A plan of different ids by kind, in a window and since the start."""
     plan, gauges = plan_of(end=end, pure=pure), []
@@ -87,6 +90,7 @@ def distinct_plan_of(*, end=48, window=5, pure=False):
     return replace(plan, gauges=tuple(gauges))
 
 
+@cache
 def found_plan_of(*, end=48, view=None):
     """A plan of counts by kinds that nobody knows, with so much delta that ten events name one."""
     discover = Discover(view or Running(), Fraction(1, 2), 8)

@@ -84,7 +84,7 @@ def test_no_thread_outlives_a_run_whether_it_ends_or_fails(place, monkeypatch):
 
 
 def test_a_store_that_does_not_fit_is_not_half_written(place, monkeypatch):
-    plan = stand.plan_of(end=5000)
+    plan = stand.plan_of(end=1000)
     place.run(plan, ROWS, until=stand_until(10))
     before, connect = place.numbers(), sqlite3.connect
 
@@ -100,7 +100,7 @@ def test_a_store_that_does_not_fit_is_not_half_written(place, monkeypatch):
         with pytest.raises(WriteFailed, match="SQLITE_FULL"):
             place.run(plan, ROWS)
         assert before == place.numbers()
-    assert 5000 == place.run(plan, ROWS).last
+    assert 1000 == place.run(plan, ROWS).last
     assert before.items() <= place.numbers().items()
 
 

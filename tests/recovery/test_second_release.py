@@ -16,8 +16,10 @@ from tidegauge.engine.mark import MarkFile
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.publisher import Publisher
 from tidegauge.errors import InvalidInput, StoreBehind, StoreMismatch
+from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.selector import Selector
 from tidegauge.planning.promise import odds, promise
+from tidegauge.strategies.blocks import OpenBlocks
 from tidegauge.testing import seeded_meter
 
 PLAN = stand.plan_of(end=30)
@@ -459,6 +461,34 @@ def test_a_copy_of_no_steps_that_is_let_pass_would_be_caught(memory_path, monkey
     monkeypatch.setattr(MarkFile, "check", passed)
     with pytest.raises(pytest.fail.Exception):
         test_a_whole_folder_that_is_copied_before_its_first_block_is_noticed(memory_path)
+
+
+def test_noise_of_open_blocks_is_drawn_anew_where_a_further_release_begins(memory_path):
+    """It was drawn before the step, and the two releases may show it under different totals."""
+    views = tuple(pair for pair in stand.VIEWS if pair[0] in ("running", "daily"))
+    plan, place = stand.plan_of(end=48, pure=True, views=views), stand.Place(memory_path)
+    strategy = plan.gauges[0].mechanism.strategy
+    assert isinstance(strategy, OpenBlocks)
+    assert (1, 9) == strategy.levels  # noise of steps 11 to 18 is drawn at step 10
+    place.run(plan, ROWS, until=until(10))
+    rows = len(measured(place))
+    backup = memory_path / "backup"
+    shutil.copytree(memory_path / "private", backup)
+    place.run(plan, ROWS, until=until(18))
+    first = measured(place)
+    shutil.rmtree(memory_path / "private")
+    shutil.copytree(backup, memory_path / "private")
+    place.run(plan, ROWS, until=until(18), accept_second_release=True)
+    second = measured(place)
+    assert (first[:rows] == second[:rows]).all()
+    apart = (first[rows:] != second[rows:]).mean(axis=1)
+    assert apart.mean() > 0.8
+
+
+def test_noise_of_open_blocks_that_is_kept_would_be_noticed(memory_path, monkeypatch):
+    monkeypatch.setattr(Meter, "begin_again", lambda meter: None)
+    with pytest.raises(AssertionError):
+        test_noise_of_open_blocks_is_drawn_anew_where_a_further_release_begins(memory_path)
 
 
 def test_tests_of_chosen_cells_begin_anew_where_a_further_release_does(memory_path, monkeypatch):

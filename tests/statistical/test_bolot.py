@@ -91,12 +91,18 @@ def test_histograms_have_the_predicted_noise_in_every_category() -> None:
 
 @pytest.mark.parametrize("kind", ["individual", "holistic"])
 def test_predicates_have_the_predicted_noise(kind: str) -> None:
+    """Each predicate of each history is called in Python, so there are fewer runs.
+
+    Of one draw of discrete Laplace noise, the law with the heaviest tails here, the measured std
+    is off by sqrt(5 / 4 / 40,000) = 0.56 %: two per cent are 3.6 times that.
+    """
+    runs = 40_000
     if kind == "individual":
-        made = PredicateSum(lambda event: event, 1, decay=Window(6), cells=RUNS)
+        made = PredicateSum(lambda event: event, 1, decay=Window(6), cells=runs)
     else:
-        made = HolisticPredicateSum(lambda history: history[-1], 3, 1, decay=Window(6), cells=RUNS)
+        made = HolisticPredicateSum(lambda history: history[-1], 3, 1, decay=Window(6), cells=runs)
     system = seeded_system(4, made)
-    released = np.concatenate([system.update_many([[0] * RUNS]) for _ in range(STEPS[-1])])
+    released = np.concatenate([system.update_many([[0] * runs]) for _ in range(STEPS[-1])])
     for step in STEPS:
         np.testing.assert_allclose(released[step - 1].std(), system.noise_std(step), rtol=0.02)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["LEFT_OUT", "OPERATOR", "meaning", "told"]
+__all__ = ["LEFT_OUT", "OF_GAUGES", "OPERATOR", "OTHERS", "meaning", "told"]
 
 OPERATOR: Final = "For the operator alone: "
 """How each line of standard error begins that depends on the data."""
@@ -21,14 +21,16 @@ LEFT_OUT: Final = {
 }
 """Why rows were left out of everything: the name of each count, and what its rows are."""
 
-_OTHERS: Final = {
+OTHERS: Final = {
     "records": "rows read in the last run",
     "event_before": "events that began before the first step of the run, or of the stream",
     "event_outside": "events that begin after the last step of the run",
     "event_beyond_bound": "events beyond max_contributions of their id",
     "clamped": "totals of a cell and step that were cut off at max_per_step",
 }
-_OF_GAUGES: Final = {
+"""All other counts of a run: the name of each, and what it is of."""
+
+OF_GAUGES: Final = {
     "no_number": "rows without a number in the column that is summed",
     "no_value": "rows without a value in the column whose different values are counted",
     "other": "rows whose value is not among the declared ones (other: drop)",
@@ -36,6 +38,7 @@ _OF_GAUGES: Final = {
     "long_item": "rows with a value of more than 1,024 bytes in such a column",
     "items": "different values seen, named or not",
 }
+"""Counts of one gauge, after its name and a colon."""
 
 
 def meaning(name: str) -> str:
@@ -47,7 +50,7 @@ def meaning(name: str) -> str:
     """
     if name in LEFT_OUT:
         return f"rows that {LEFT_OUT[name]}"
-    return _OTHERS.get(name) or _OF_GAUGES.get(name.rpartition(": ")[2], "")
+    return OTHERS.get(name) or OF_GAUGES.get(name.rpartition(": ")[2], "")
 
 
 def told(counters: Mapping[str, int]) -> list[str]:

@@ -108,12 +108,6 @@ def export(
             f"Expected --totals for a gauge of cells, got it for {opened.view.gauge.name}, which "
             "has none. There is nothing to add up. Leave it out."
         )
-    if totals and opened.view.gauge.select is not None:
-        raise click.UsageError(
-            f"Expected --totals for a gauge that publishes all cells, got it for "
-            f"{opened.view.gauge.name}. The sum of those that are shown is none of all. Leave it "
-            "out."
-        )
     if top is not None:
         opened = _largest(opened, top, totals)
     table = _table(opened, totals)

@@ -61,12 +61,11 @@ def _table(
     if folder.plan.gauge(gauge).totals:
         totals = [view.total() for view in views]
         rows.append([*totals[0].cells[0], *(_latest(total)[0] for total in totals)])
-    steps = len(views[0].grains)
-    title = f"{gauge} up to {moment(folder.plan.clock, steps)}, with 95 % intervals (noise only)"
     if not rows:
-        terminal.data(f"{gauge} up to {moment(folder.plan.clock, steps)}: nothing is named yet.\n")
+        until = moment(folder.plan.clock, len(views[0].grains))
+        terminal.data(f"{gauge} up to {until}: nothing is named yet.\n")
         return
-    terminal.table(title, columns, rows)
+    terminal.table(_title(folder, gauge, views[0]), columns, rows)
     if len(cells) > _MOST_ROWS:
         which = "cells" if views[0].view.shown is None else "named cells, with less"
         terminal.data(f"... and {len(cells) - _MOST_ROWS:,} more {which}, in the public folder.")
@@ -82,28 +81,28 @@ def _ranks(
         [str(rank + 1), *(texts[rank] if rank < len(texts) else "" for texts in latest)]
         for rank in range(min(_MOST_ROWS, max(map(len, latest))))
     ]
-    level = f"{100 * views[0].view.gauge.mechanism.level:.10g} %"
     until = moment(folder.plan.clock, len(views[0].grains))
-    gauge_plan = views[0].view.gauge
-    discover, select = gauge_plan.discover, gauge_plan.select
+    planned = views[0].view.gauge
+    discover, select = planned.discover, planned.select
     if not rows:
         terminal.data(f"{gauge} up to {until}: nothing is named yet.\n")
         return
-    which = "all cells" if select is None else "all shown cells"
-    if discover is not None:
-        which = f"up to {discover.expected_items:,} items"
-    title = f"{gauge} up to {until}, with {level} intervals of {which} at once (noise only)"
+    which, rest = "all cells", "all"
+    if select is not None:
+        which, rest = "all shown cells", "all shown ones"
+    elif discover is not None:
+        which, rest = f"up to {discover.expected_items:,} items", "all named ones"
+    title = _title(folder, gauge, views[0], of=f" of {which} at once")
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
-    rest = "all" if select is None else "all shown ones"
-    rest = rest if discover is None else "all named ones"
     terminal.data(
         "~: the next one may as well have more. A row without ~ is a cut: it and all above"
     )
     terminal.data(f"it truly have more than {rest} below it.\n")
     if select is not None:
-        used = views[0].view.used
-        left = select.switches - (0 if used is None or not len(used) else int(used[-1]))
+        chosen = views[0].view.chosen
+        used = 0 if chosen is None or not len(chosen.used) else int(chosen.used[-1])
+        left = select.switches - used
         terminal.data(f"{left:,} of {select.switches:,} switches are left.\n")
 
 
@@ -113,6 +112,13 @@ def _by_size(views: list[PublishedView]) -> list[int]:
         return list(range(len(views[0].cells)))
     values = _values(views[0])
     return sorted(range(len(values)), key=lambda cell: -values[cell])
+
+
+def _title(folder: PublicFolder, gauge: str, view: PublishedView, of: str = "") -> str:
+    """What a table shows, up to when, and what its intervals cover."""
+    level = f"{100 * view.view.gauge.mechanism.level:.10g} %"
+    until = moment(folder.plan.clock, len(view.grains))
+    return f"{gauge} up to {until}, with {level} intervals{of} (noise only)"
 
 
 def _ranked(view: PublishedView) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidegauge.cli.counts import LEFT_OUT, meaning
+from tidegauge.cli.counts import LEFT_OUT, OF_GAUGES, OTHERS, meaning
 from tidegauge.cli.main import program
 
 __all__ = ["manual"]
@@ -28,7 +28,8 @@ The public folder and what `export` and `plot` make of it are for readers. Stand
 
 def manual() -> str:
     """Return the help of the program and of every command, as Markdown."""
-    names = ("records", *LEFT_OUT, "clamped", "GAUGE: no_number", "GAUGE: other")
+    of_gauges = (f"GAUGE: {name}" for name in OF_GAUGES)
+    names = dict.fromkeys(("records", *LEFT_OUT, *OTHERS, *of_gauges))
     rows = "".join(f"| `{name}` | {meaning(name)} |\n" for name in names)
     parts = [_HEAD.format(counts=rows)]
     root = click.Context(program, info_name="tidegauge", help_option_names=["-h", "--help"])

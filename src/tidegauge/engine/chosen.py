@@ -14,9 +14,7 @@ from tidegauge.planning.plan import PlannedGauge
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.strategies.strategy import Int64
-
-__all__ = ["chosen_block", "chosen_table", "lattice_bits", "switches_used"]
+__all__ = ["chosen_block", "chosen_table", "lattice_bits"]
 
 
 def lattice_bits(gauge: PlannedGauge) -> int:
@@ -69,8 +67,3 @@ def chosen_block(gauge: PlannedGauge, first: int, table: pl.DataFrame) -> Block:
     if not np.array_equal(table["step"].to_numpy(), steps) or not inside or falls:
         raise ValueError("not a table of chosen cells")
     return Block(first, len(table), Chosen(used, cells, table["measured"].to_numpy()).packed)
-
-
-def switches_used(block: Block) -> Int64:
-    """Return how many switches were made so far, at each step of a block."""
-    return Chosen.unpacked(block.measured).used

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from tidegauge.engine.found import FoundBlock, block_of
@@ -12,7 +12,7 @@ from tidegauge.engine.store import Store
 from tidegauge.engine.totals import Totals
 from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.secret import noise_key
 from tidegauge.mechanisms.selector import Chosen, Selector
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Int64, State
@@ -38,8 +38,8 @@ class Measured:
     """
 
     blocks: Mapping[str, Int64 | FoundBlock]
-    states: Mapping[str, Mapping[str, State]]
-    items: Mapping[str, pl.DataFrame]
+    states: Mapping[str, Mapping[str, State]] = field(repr=False)
+    items: Mapping[str, pl.DataFrame] = field(repr=False)
 
 
 @final
@@ -84,9 +84,9 @@ class Measuring:
                 state = _own_state(states, gauge.name)
                 kind = Meter if gauge.select is None else Selector
                 self._meters[gauge.name] = kind(gauge.mechanism, state=state, step=step)
-        for meter in self._meters.values():
-            if isinstance(meter, Selector) and _again(store):
-                meter.begin_again()
+        if _again(store):
+            for one in (*self._meters.values(), *self._finders.values()):
+                one.begin_again()
 
     @property
     def clamped(self) -> int:
@@ -147,7 +147,7 @@ def _keys(store: Store) -> list[tuple[int, bytes]]:
     keys = store.noise_keys()
     if store.step and (not keys or keys[0][0] != 0):
         raise damaged(store.path)
-    store.begin_noise(incarnation_key())
+    store.begin_noise(noise_key())
     return store.noise_keys()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.engine.chosen import chosen_block, lattice_bits, switches_used
+from tidegauge.engine.chosen import chosen_block, lattice_bits
 from tidegauge.engine.claim import is_block_name
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
@@ -22,7 +22,7 @@ from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
-from tidegauge.mechanisms.selector import ChosenReading
+from tidegauge.mechanisms.selector import Chosen, ChosenReading
 from tidegauge.planning.durations import steps_in
 from tidegauge.planning.fields import RANKED
 from tidegauge.planning.parts import MOST_CELLS
@@ -172,7 +172,7 @@ class PublicFolder:
             self.plan.clock, planned, name, decay, every, shown=shown, past=True, top=planned.top
         )
         if planned.select is not None:
-            published = replace(published, used=self._used(gauge))
+            published = replace(published, chosen=self._chosen(planned))
         return PublishedView(published, values)
 
     def _decoded(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown | None]:
@@ -189,10 +189,12 @@ class PublicFolder:
         parts = [reading.decode(block.measured, block.steps)[0] for block in known]
         return np.concatenate(parts) if parts else np.empty((0, len(gauge.cells))), None
 
-    def _used(self, gauge: str) -> Int64:
-        """How many switches were made, at each published step."""
-        known = (block for block in self.blocks(gauge) if isinstance(block, Block))
-        return np.concatenate([np.empty(0, np.int64), *map(switches_used, known)])
+    def _chosen(self, gauge: PlannedGauge) -> Chosen:
+        """Which cells are shown at each published step."""
+        assert gauge.select is not None
+        none = np.empty((0, 1 + 2 * gauge.select.k), np.int64)
+        known = [block.measured for block in self.blocks(gauge.name) if isinstance(block, Block)]
+        return Chosen.unpacked(np.concatenate([none, *known]))
 
     def _found(self, gauge: PlannedGauge, decay: Decay) -> tuple[Float64, Shown]:
         """The same of discovered cells: at all steps, whenever they were named."""
@@ -245,7 +247,8 @@ class PublicFolder:
             raise self._changed(path) from None
         if table.schema != {"step": pl.Int64, "row": pl.Int64, "measured": row} or not len(table):
             raise self._changed(path)
-        measured, last = table["measured"].to_numpy(), table["step"].max()
+        # writable as what a meter measures: the kernels that decode it are compiled for one kind
+        measured, last = table["measured"].to_numpy(writable=True), table["step"].max()
         # each step has a row of its own, so the rows themselves say how many steps they are of
         if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
             raise self._changed(path)
@@ -397,18 +400,13 @@ class PublishedView:
         the listed cells alone.
 
         Raises:
-            InvalidParameter: The cells are discovered, or chosen.
+            InvalidParameter: Cells are discovered or chosen, so that some are not known.
         """
-        if self.view.gauge.select is not None:
+        if self.view.shown is not None or self.view.gauge.select is not None:
             raise InvalidParameter(
                 f"Expected a gauge that publishes all cells, got {self.view.gauge.name}. The sum "
-                "of those that are shown is none of all. Count them in a gauge of its own."
-            )
-        if self.view.shown is not None:
-            raise InvalidParameter(
-                f"Expected known cells to add up, got those of {self.view.gauge.name!r}, which are "
-                "discovered. A sum over the cells that are named leaves out the rest, and changes "
-                "with every new name. Count the same in a gauge without by."
+                "of those that are shown is none of all, and changes with which are shown. Count "
+                "them in a gauge of its own, without by."
             )
         return replace(self, view=replace(self.view, total=True))
 
@@ -430,10 +428,7 @@ class PublishedView:
     def last(self) -> pl.DataFrame:
         """Return the releases of the last published step, as :meth:`table` does."""
         last = int(self.steps[-1])
-        view, at = self.view, slice(last - 1, last)
-        if view.used is not None:
-            view = replace(view, used=view.used[at])
-        return view.table(last - 1, self.grains[at])
+        return self.view.table(last - 1, self.grains[last - 1 : last])
 
     def ratio(self) -> float:
         """Return the worst noise over the least that any factorization mechanism could reach.

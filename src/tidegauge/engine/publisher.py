@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.chosen import chosen_table, lattice_bits, switches_used
+from tidegauge.engine.chosen import chosen_table, lattice_bits
 from tidegauge.engine.claim import Claim, is_block_name
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
@@ -32,7 +32,7 @@ from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.store import Block, Spend, Store
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
-from tidegauge.mechanisms.selector import ChosenReading
+from tidegauge.mechanisms.selector import Chosen, ChosenReading
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.strategy import Float64, Int64, State
 
@@ -234,7 +234,8 @@ class Publisher:
                     for part in view.parts:
                         now = part if shown is None else replace(part, shown=shown)
                         if gauge.select is not None and isinstance(block, Block):
-                            now = replace(part, used=switches_used(block))
+                            chosen = Chosen.unpacked(block.measured)
+                            now = replace(part, chosen=chosen, origin=first)
                         alike = part.every, part.total
                         if alike not in places:
                             places[alike] = now.places(first, steps)

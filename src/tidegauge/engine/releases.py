@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tidegauge.engine.found import Shown
+    from tidegauge.mechanisms.selector import Chosen
 
 __all__ = ["TOTALS", "Published", "published_views"]
 
@@ -44,7 +45,8 @@ class Published:
         shown: The cells, where they are discovered: each has releases from its own step on.
         past: Discovered cells have rows of the steps before they were named, too, unless ranked.
         top: How many cells are shown at a step, the largest in their order; None: all.
-        used: Where cells are chosen, how many switches were made, at each step of the table.
+        chosen: Where cells are chosen, which they are, and how many switches were made.
+        origin: The step, from 0, at which ``chosen`` begins.
     """
 
     clock: Clock
@@ -56,7 +58,8 @@ class Published:
     shown: Shown | None = None
     past: bool = False
     top: int | None = None
-    used: Int64 | None = None
+    chosen: Chosen | None = None
+    origin: int = 0
 
     @cached_property
     def parts(self) -> tuple[Published, ...]:
@@ -166,12 +169,10 @@ class Published:
             pl.Series("complete", rows(self.complete(numbers)[:, np.newaxis])),
             pl.Series("reason", [None], dtype=pl.String).new_from_index(0, count),
         ]
-        if self.gauge.select is not None and self.used is not None:
-            left = self.gauge.select.switches - self.used[numbers - 1 - first]
+        if self.gauge.select is not None and self.chosen is not None:
+            left = self.gauge.select.switches - self.chosen.used[numbers - 1 - self.origin]
             columns.append(pl.Series("switches_left", rows(left[:, np.newaxis])))
         table = pl.DataFrame(columns)
-        if self.gauge.select is not None:
-            table = table.filter(pl.col("value").is_not_nan())  # the cells that are shown
         if self.top is None or self.total:
             return table
         return ranked(table, [name for name, _ in self.gauge.by], self.top)
@@ -182,13 +183,17 @@ class Published:
             begin = self.shown.visible_from * (not self.past or self.top is not None)
             at, cell = np.nonzero(numbers[:, np.newaxis] > begin)
             return at.astype(np.int64), cell.astype(np.int64)
+        if self.chosen is not None:
+            shown = self.chosen.cells[numbers - 1 - self.origin]
+            return np.repeat(np.arange(len(numbers)), shown.shape[1]), shown.reshape(-1)
         cells = len(self.cells)
         return np.repeat(np.arange(len(numbers)), cells), np.tile(np.arange(cells), len(numbers))
 
     def _of_rows(self, numbers: Int64, shape: tuple[int, ...], array: Any) -> Any:
         """What stands in each row, of an array of shape (steps, cells) or (steps, 1)."""
         wide = np.broadcast_to(array, shape)
-        return wide.reshape(-1) if self.shown is None else wide[self._rows(numbers)]
+        whole = self.shown is None and self.chosen is None
+        return wide.reshape(-1) if whole else wide[self._rows(numbers)]
 
     @cached_property
     def _names(self) -> list[pl.Series]:

@@ -70,10 +70,10 @@ class Totals:
             in ``[first, last]`` begins; private, stored alike. Empty without such a gauge.
     """
 
-    arrays: dict[str, Int64]
+    arrays: dict[str, Int64] = field(repr=False)
     first: int
     last: int
-    records: int
+    records: int = field(repr=False)
     counters: dict[str, int] = field(repr=False)
     sparse: dict[str, SparseTotals] = field(default_factory=dict, repr=False)
     unit_state_at: Callable[[int], State | None] = field(default=_no_state, repr=False)

@@ -10,7 +10,7 @@ from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.turn import Turn, refuse_copy
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["ClipMeter", "in_units"]
@@ -57,7 +57,8 @@ class ClipMeter:
     def _start(
         self, plan: ClipPlan, main: Meter, bins: Meter, waiting: State | None = None
     ) -> None:
-        self._plan, self._main, self._bins, self._turn = plan, main, bins, Turn()
+        self._plan, self._main, self._bins = plan, main, bins
+        self._turn = Turn("meter", "start again from what was stored")
         self._tables = clips_up_to(max(-plan.bounds.low, 0)), clips_up_to(max(plan.bounds.high, 0))
         self._waiting: State = waiting or {
             "below": np.zeros((len(self._tables[0]), plan.cells), np.int64),
@@ -90,7 +91,7 @@ class ClipMeter:
         self._main.close()
         self._bins.close()
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
 
     def _magnitudes(self, given: Values, values: Int64) -> Int64:
         """Count zeros, octaves above and octaves below, shape (steps, bins)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
@@ -13,9 +14,10 @@ from tidegauge.mechanisms.clipping import octaves
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.mean import Bounds, refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.request import cells_of, request_of
+from tidegauge.mechanisms.request import EVENTS_PER_STEP, cells_of, request_of
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.ledger import Ledger
+from tidegauge.privacy.statement import privacy_statement
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Running
 from tidegauge.strategies.identity import Identity
@@ -26,8 +28,6 @@ __all__ = ["UNIT", "ClipPlan", "clip_plan"]
 
 UNIT = 1 << 20
 """A value at the clip, in the integers that are measured, whatever the clip is."""
-
-_EVENTS_PER_STEP = 1 << 20
 
 
 @final
@@ -101,6 +101,36 @@ class ClipPlan:
             "bound; declare the bound as the only clip if you know that it does not."
         )
 
+    def statement(self, names: Sequence[str] | None = None) -> str:
+        """Return what is promised for both measurements together, in words, as Markdown.
+
+        Args:
+            names: The names of the cells, if they have any.
+        """
+        values = "sums and counts" if self.of == "mean" else "sums"
+        gauges = {
+            "clipped values": f"Their {values}: {self.main.in_words()} {self.in_words()}",
+            "magnitudes": f"Counts of values by size: {self.bins.in_words()}",
+        }
+        declared = {
+            **self.main.declared(),
+            "cells": list(names) if names else self.cells,
+            "max_change": None,  # of the measured units, which are no declared ones
+            "max_cells": None,
+            "max_per_step": None,
+            "last step": self.last_step,
+            "bounds": (self.bounds.low, self.bounds.high),
+            "max_events_per_step": self.bins.max_per_step,
+            "share of the budget for magnitudes": self.share,
+        }
+        return privacy_statement(
+            self.main.guarantee,
+            self.main.protected,
+            gauges=gauges,
+            declared=declared,
+            spent=self.charged().total(),
+        )
+
 
 def clip_plan(
     *,
@@ -111,7 +141,7 @@ def clip_plan(
     max_events_per_step: Any = None,
     **asked: Any,
 ) -> ClipPlan:
-    """Return the plan of a gauge with ``clip: auto``; reads no data.
+    """Return the plan of a :class:`~tidegauge.ClippedGauge`; reads no data.
 
     Args:
         of: ``"sum"`` or ``"mean"``.
@@ -141,7 +171,7 @@ def clip_plan(
     if not Fraction(1, 100) <= part <= Fraction(1, 2):
         raise InvalidParameter(f"Expected share in [0.01, 0.5], got {shown(share)}. {why}")
     if max_events_per_step is None:
-        max_events_per_step = _EVENTS_PER_STEP
+        max_events_per_step = EVENTS_PER_STEP
     why = "Totals are clamped to those of so many events. Give the most that one step can have."
     events = integer("max_events_per_step", max_events_per_step, low=1, high=1 << 22, why=why)
     number = cells_of(cells)[0]
@@ -166,9 +196,7 @@ def clip_plan(
             "clip."
         )
     count = 1 + octaves(max(bounds.high, 0)) + octaves(max(-bounds.low, 0))
-    magnitudes = request_of(
-        **{**asked, "views": [Running()], "importance": None}, cells=count, max_per_step=events
-    )
+    magnitudes = request_of(**{**asked, "views": [Running()]}, cells=count, max_per_step=events)
     requests = (
         replace(sums, rescaled=True, budget_weight=1 - part),
         replace(magnitudes, budget_weight=part),

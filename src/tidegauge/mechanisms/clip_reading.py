@@ -28,12 +28,11 @@ from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import covariances
 from tidegauge.strategies.strategy import Float64, Int64, State
 
-__all__ = ["ClipReading", "first_choice", "following_choice", "one_end"]
+__all__ = ["FIRST_CHOICE", "ClipReading", "following_choice", "one_end"]
 
 
-def first_choice(plan: ClipPlan) -> int:
-    """Return the first step at which a clip may be chosen: something was published before it."""
-    return 2
+FIRST_CHOICE = 2
+"""The first step at which a clip may be chosen: something was published before it."""
 
 
 def following_choice(step: int, plan: ClipPlan, waits: bool) -> int:
@@ -114,7 +113,7 @@ class ClipReading:
         self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.known_cells))
         # rows of (first step, below, above): what is in force from that step on, from 1
         self._choices: Int64 = kept.get("choices", np.zeros((0, 3), dtype=np.int64))
-        self._due: int = int(kept.get("due", first_choice(plan)))
+        self._due: int = int(kept.get("due", FIRST_CHOICE))
 
     @property
     def state(self) -> dict[str, Any]:
@@ -223,7 +222,7 @@ class ClipReading:
     def _factors(self) -> Float64:
         return _factors(self._plan, self._choices)
 
-    def noise(self, decay: Decay, steps: Int64) -> Float64:
+    def covariances(self, decay: Decay, steps: Int64) -> Float64:
         """Return covariances of the noise at steps that were decoded, shape (steps, 3, 3).
 
         Of the parts that r, m and 1 are factors of: see the module. The noise of a sum has the
@@ -239,7 +238,7 @@ class ClipReading:
 
     def noise_std(self, view: str | Decay, steps: Int64) -> Float64:
         """Return the standard deviation of a view's sum at steps that were decoded."""
-        parts = self.noise(self._plan.main.decay(view), steps)
+        parts = self.covariances(self._plan.main.decay(view), steps)
         both = self._plan.of == "mean"
         return np.asarray(np.sqrt(parts[:, 0, 0] + both * parts[:, 1, 1]))
 
@@ -254,7 +253,7 @@ class ClipReading:
     def means(self, view: str | Decay, steps: Int64, decoded: Float64) -> tuple[Float64, ...]:
         """Return value, lower, upper, count and count_std of means, each of (steps, cells)."""
         cells = self._plan.cells
-        parts = self.noise(self._plan.main.decay(view), steps)
+        parts = self.covariances(self._plan.main.decay(view), steps)
         size = gaussian_half_width(np.ones(len(steps)), self._tail(steps)) ** 2
         s = (size * (parts[:, 0, 0] + parts[:, 1, 1]))[:, None]
         c, t = (size * parts[:, 1, 2])[:, None], (size * parts[:, 2, 2])[:, None]

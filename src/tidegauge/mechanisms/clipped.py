@@ -10,14 +10,14 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidegauge.checks import integer
+from tidegauge.checks import integer, shown
 from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import ClipMeter
 from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.mean import MeanRelease, Values, bounds_of, shaped_release
 from tidegauge.mechanisms.request import cells_of
-from tidegauge.mechanisms.turn import Turn, refuse_copy
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
@@ -205,7 +205,7 @@ class ClippedGauge:
 
     def statement(self) -> str:
         """Return what is promised, in words, and what has to be said of the clip."""
-        return f"{self._plan.main.statement()}\n{self._plan.in_words()}\n"
+        return self._plan.statement(self._names)
 
     def close(self) -> None:
         """Erase the keys; nothing more can be measured. ``with`` a gauge does it at the end."""
@@ -244,7 +244,7 @@ class ClippedGauge:
         empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.known_cells))
         return first, np.concatenate([empty, *pieces], axis=1)
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def _release(
         self, name: str, first: int, decoded: Float64, block: bool
@@ -254,7 +254,16 @@ class ClippedGauge:
         clip = reading.clips(steps)
         if self._plan.of == "mean":
             means = reading.means(name, steps, decoded)
-            return shaped_release(main, name, first, means, self._names, self._scalar, block, clip)
+            return shaped_release(
+                main,
+                name,
+                first,
+                means,
+                names=self._names,
+                scalar=self._scalar,
+                block=block,
+                clip=clip,
+            )
         waits = (clip[0] == 0) & (clip[1] == 0)
         decoded = np.where(waits[:, None], np.nan, decoded)
         std, half = reading.noise_std(name, steps), reading.half_width(name, steps)
@@ -269,3 +278,10 @@ class ClippedGauge:
         value, noise, lower, upper = (array[..., 0] if self._scalar else array for array in shaped)
         kinds = clip, self._names, main.level, main.band, block
         return SumRelease(name, first, value, noise, lower, upper, *kinds)
+
+    def __repr__(self) -> str:
+        names = ", ".join(shown(name) for name, _ in self._plan.main.views[:8])
+        return (
+            f"ClippedGauge({self._plan.of}, views=[{names}], cells={self._plan.cells}, "
+            f"step={self.step}, guarantee={self._plan.main.guarantee})"
+        )

@@ -38,7 +38,7 @@ def taken(state: State, cells: slice | Int64) -> State:
     return part
 
 
-def put(state: State, cells: slice, part: State) -> None:
+def put(state: State, cells: slice | Int64, part: State) -> None:
     """Write the state of some cells back, in place; a ring that grew meanwhile grows."""
     for name, array in part.items():
         if name == _ONLY_NUMBER:

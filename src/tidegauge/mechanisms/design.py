@@ -128,11 +128,12 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
         gauge = next(i for i, tried in enumerate(wholes[0]) if _best(tried).plan is None)
         if requests[gauge].strategy is not None:
             raise _refused_by_name(requests[gauge], _best(wholes[0][gauge]))
-        raise _unsupported(requests[gauge])
+        raise _unsupported(requests[gauge], wholes[0][gauge])
     for request, tried in zip(requests, wholes[taken], strict=True):
         several = math.sqrt(request.neighbors.max_cells)  # the least noise is of one cell alone
         if _best(tried).worst_ratio > _USELESS * several and any(c.plan is None for c in tried):
-            raise _unsupported(request)  # what would serve is refused, and what is left does not
+            # what would serve is refused, and what is left does not
+            raise _unsupported(request, tried)
     judged: list[list[Candidate]] = [[] for _ in requests]
     for whole in wholes:
         why = ""
@@ -225,8 +226,19 @@ def _refused_by_name(request: Request, candidate: Candidate) -> UnsupportedCombi
     )
 
 
-def _unsupported(request: Request) -> UnsupportedCombination:
+def _unsupported(request: Request, tried: Sequence[Candidate]) -> UnsupportedCombination:
+    """Why nothing serves a gauge: most often, numbers that are too large."""
     where = f"Gauge {request.name}: " if request.name else ""
+    if request.discover is not None or request.rescaled:
+        refused = next(candidate.verdict for candidate in tried if candidate.plan is None)
+        reason = refused.removeprefix("refused: ").removesuffix(".")
+        if reason.startswith("Expected "):
+            return UnsupportedCombination(f"{where}{reason}.")
+        asked = "items that are discovered" if request.discover else "a clip that moves"
+        return UnsupportedCombination(
+            f"{where}Expected what serves {asked}, got what does not: {reason}. Noise would not "
+            "hide an event. Lower max_per_step, or declare a nearer end."
+        )
     return UnsupportedCombination(
         f"{where}Expected numbers that 64 bits can hold, got max_per_step={request.max_per_step}, "
         f"max_change={request.neighbors.largest}, horizon={request.horizon}, "

@@ -8,6 +8,7 @@ once: views and later steps of visible items are free. Proof: ``docs/proofs/unkn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class Discover:
     """How items are to be discovered, as asked.
 
     Attributes:
-        decay: The discovery view; None: the planned one with the lowest threshold at the last step.
+        decay: The discovery view; None: the planned one with the longest memory that can discover,
+            for an item adds up in it most.
         delta_share: The part of the guarantee's delta that pays for names, in (0, 1).
         expected_items: For how many items memory is planned; more are accepted.
     """
@@ -211,16 +213,21 @@ def discovery_of(
     check_discoverable(asked, views, end)
     tried = [asked.decay] if asked.decay is not None else [decay for _, decay in views]
     tried = [decay for decay in dict.fromkeys(tried) if _discovers(decay, end)]
-    found: list[Discovery] = []
-    for decay in tried:
+    for decay in sorted(tried, key=_memory, reverse=True):
         with suppress(UnsupportedCombination):
             threshold = least_threshold(decay, strategy, law, neighbors, end, delta)
             name = names.get(decay, decay.name)
             items, adaptive = asked.expected_items, _adaptive(decay)
-            found.append(Discovery(name, decay, delta, threshold, items, adaptive))
-    if not found:
-        least_threshold(tried[0], strategy, law, neighbors, end, delta)  # says why not
-    return min(found, key=lambda discovery: discovery.threshold)
+            return Discovery(name, decay, delta, threshold, items, adaptive)
+    least_threshold(tried[0], strategy, law, neighbors, end, delta)  # says why not
+    raise AssertionError("what cannot discover says why")
+
+
+def _memory(decay: Decay) -> float:
+    """For how many steps an event counts in a view that discovers."""
+    if isinstance(decay, Window):
+        return decay.steps
+    return math.inf if isinstance(decay, Running) else 1
 
 
 def _adaptive(decay: Decay) -> bool:

@@ -1,7 +1,7 @@
 """A gauge whose items nobody knows before they occur, in memory.
 
 Theory of operation. Names get numbers in order of first sight, which nobody sees; a finder measures
-the numbers and tells which may be shown, a growing reading decodes what was measured of those. All
+the numbers and tells which are visible, a growing reading decodes what was measured of those. All
 that a reader sees is ordered by the bytes of the names.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidInput, InvalidParameter, LiveState
+from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import discover_of
 from tidegauge.mechanisms.finder import Finder, Found
@@ -22,12 +22,13 @@ from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of, views_of
-from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.secret import noise_key
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import Int64
+from tidegauge.strategies.strategy import MOST_STEPS, Int64
 
 __all__ = ["DiscoveryGauge"]
 
@@ -39,10 +40,10 @@ _WHY_REPEATS = "It is how often one event counts for one item at most. Cut off w
 class DiscoveryGauge:
     r"""A private count of many items whose names are found in the stream itself.
 
-    An item is shown from the first step at which an event of it lies in the discovery view and its
-    noisy count there is above a threshold; then for ever and in every view. Of items that are not
-    shown nothing is: no number, no order, no count of them. One part of delta pays for the names
-    (that an item of one protected unit is shown), the rest for the noise.
+    An item is visible from the first step at which an event of it lies in the discovery view and
+    its noisy count there is above a threshold; then for ever and in every view. Of hidden items
+    nothing is told: no number, no order, no count of them. One part of delta pays for the names
+    (that an item of one protected unit is visible), the rest for the noise.
 
     Args:
         views: Names and decays, or a list of decays that name themselves.
@@ -54,7 +55,7 @@ class DiscoveryGauge:
         discover: The view in which items are discovered: a name, or a decay (``Running``,
             ``Window`` or ``Step``). A running one needs ``end``, and its promise holds also where
             later events depend on releases; that of a window holds for streams fixed in advance.
-            Left out: the planned view with the lowest threshold at the last step.
+            Left out: the planned view with the longest memory that can discover.
         delta_share: The part of delta that pays for names, in (0, 1).
         expected_items: For how many items memory is planned; more are accepted.
         max_items: Most different items of one event.
@@ -125,13 +126,14 @@ class DiscoveryGauge:
         )  # fmt: skip
         self._plan = design(request)
         self._ledger = self._plan.charged()
-        self._finder = Finder(self._plan, [(0, incarnation_key())], gauge="in memory")
+        self._finder = Finder(self._plan, [(0, noise_key())], gauge="in memory")
         self._reading = GrowingReading(self._plan, [decay for _, decay in self._plan.views])
         self._numbers: dict[str, int] = {}  # of every name that was seen: private
         self._names: list[str] = []  # by number: private
         self._taken_in = np.zeros(0, np.int64)  # numbers of what the reading has, in its order
         self._visible_from: dict[str, int] = {}
         self._clamped = 0
+        self._turn = Turn()  # names, numbers and measurements change together
 
     @property
     def plan(self) -> GaugePlan:
@@ -187,7 +189,8 @@ class DiscoveryGauge:
             >>> gauge.update({"milk": 1200, "bread": 900})["window_7"].names
             ('bread', 'milk')
         """
-        return self._released([counts], block=False)
+        with self._turn:
+            return self._released([counts], block=False)
 
     def update_many(self, history: Sequence[Mapping[str, int]]) -> dict[str, Release]:
         """Measure a block of steps and release every view of each.
@@ -218,7 +221,29 @@ class DiscoveryGauge:
                 f"Expected a list of mappings from names to counts, got a {type(history).__name__}."
                 " A block has one mapping for each step. Use update for a single step."
             )
-        return self._released(history, block=True)
+        with self._turn:
+            return self._released(history, block=True)
+
+    def noise_std(self, view: str | Decay, step: int) -> float:
+        """Return the standard deviation of a visible item's noise at a step; reads no data.
+
+        Args:
+            view: The name of a view, or any decay.
+            step: The step, counted from 1, up to the last one.
+
+        Raises:
+            InvalidParameter: No such view or step.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.DiscoveryGauge(views=[tg.Step()], epsilon=1, delta=1e-6, unit="event")
+            >>> 3 < gauge.noise_std("step", step=10) < 6
+            True
+        """
+        last = self._plan.last_step or MOST_STEPS
+        why = "Steps are counted from 1, and nothing is measured after the last."
+        step = integer("step", step, low=1, high=last, why=why)
+        return float(self._plan.noise_std(view, [step])[0])
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
@@ -235,7 +260,7 @@ class DiscoveryGauge:
         self.close()
 
     def _released(self, history: Sequence[Mapping[str, int]], *, block: bool) -> dict[str, Release]:
-        """Measure checked counts and release what may be shown, names in order of their bytes."""
+        """Measure checked counts and release what is visible, names in order of their bytes."""
         fresh, triples = _triples(history, self._numbers)
         first, steps = self._reading.step, len(history)
         found = self._finder.measure(steps, *triples)
@@ -258,13 +283,7 @@ class DiscoveryGauge:
             releases[view] = Release(self._plan, view, first + 1, value, shown_names, block)
         return releases
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live gauge, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy its releases, or make another gauge."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.views[:8])

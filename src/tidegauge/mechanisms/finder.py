@@ -6,30 +6,29 @@ is worked in tiles of items and steps that fit the cache: each is measured, deco
 view, and looked at by the threshold; of a tile nothing is kept but the measurement of items that
 are visible. The noise of an item is a function of (key, number, step), so that it exists for all
 steps: before the item's first event, when its state is caught up, and again when it becomes visible
-and its past is measured as a whole.
+and its past is measured as a whole. From a further release on, items that were not visible when it
+began, seen or not, take all their noise, also that of earlier steps, from the keys since then.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from threading import Lock
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled import lazy_module
-from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import InvalidParameter, StreamEnded
 from tidegauge.mechanisms.columns import joined, put, taken
-from tidegauge.mechanisms.events import Events, checked_events
+from tidegauge.mechanisms.item_keys import ItemKeys
 from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.meter import warm_up
+from tidegauge.mechanisms.occurrences import Occurrences, checked_occurrences
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.threshold import window_of
-from tidegauge.noise.randomness import Words, stored_words
+from tidegauge.mechanisms.threshold import not_below, window_of
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.strategies.strategy import MOST_STEPS, Int64, State
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ _LANES = 16_384  # coordinates measured together: their buffers fit the second-l
 _FEWEST = 256  # items of a tile: loops over items are then long enough
 _MOST = 2_048  # numbers that share keys: a tile of past steps spans no more
 _HIDDEN = -1
+_NOTHING = Occurrences(*[np.zeros(0, np.int64)] * 3)
 
 
 @final
@@ -84,7 +84,7 @@ class Finder:
     Args:
         plan: A plan with a discovery.
         keys: For each incarnation the step, from 0, at which it began, and its key; see
-            :func:`~tidegauge.mechanisms.secret.incarnation_key`. The first begins at 0. A key has
+            :func:`~tidegauge.mechanisms.secret.noise_key`. The first begins at 0. A key has
             to be stored before it is used here: the noise of its steps is drawn from it for ever.
         gauge: Name of the gauge: two gauges under the same keys share no noise.
         state: The private state at ``step``; None: before the first step. It is taken over, not
@@ -115,22 +115,19 @@ class Finder:
                 "Expected a plan that discovers items, got one whose cells are known. There is no "
                 "threshold for their names. Use a Meter."
             )
-        _check_keys(keys, step)
         self._plan, self._step = plan, step
         self._views = [plan.discovery.decay]
         self._window = window_of(plan.discovery.decay) or MOST_STEPS + 1
-        self._threshold = _not_below(plan)
+        self._threshold = not_below(plan.discovery.threshold)
         _warm_up(plan)
-        context = "tidegauge items 1", gauge, plan.fingerprint, plan.law.scale
-        bits = plan.strategy.lattice_bits
-        self._keys = [(first, stored_words(key, *context, bits)) for first, key in keys]
+        self._keys = ItemKeys(plan, keys, gauge, step)
         self._encoder, self._decoder = self._states(0)
-        self._last = self._visible_from = np.zeros(0, np.int64)
-        self._history = Events(*[np.zeros(0, np.int64)] * 3)
+        self._last = self._visible_from = self._since = np.zeros(0, np.int64)
+        self._again = 0  # the step from which on the last further release measures
+        self._history = _NOTHING
         if state is not None:
             self._restore(state)
-        self._owner = os.getpid()
-        self._busy = Lock()  # never given back by an interrupted block
+        self._turn = Turn("finder", "start again from what was stored")
 
     @property
     def step(self) -> int:
@@ -150,6 +147,8 @@ class Finder:
             **{f"decoder.{name}": array for name, array in self._decoder.items()},
             "last": self._last,
             "visible_from": self._visible_from,
+            "since": self._since,
+            "again": np.array([self._again]),
             "history.steps": self._history.steps,
             "history.items": self._history.items,
             "history.amounts": self._history.amounts,
@@ -169,37 +168,52 @@ class Finder:
             StreamEnded: The block reaches beyond the last step; nothing was measured.
             LiveState: See the class.
         """
-        events, clamped = checked_events(self._plan, self.items, steps, when, items, amounts)
-        self._enter()
-        last, end = self._plan.last_step, self._step + steps
-        if last is not None and end > last:
-            self._busy.release()
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                "steps only. Plan a gauge with a later end."
+        with self._turn:
+            events, clamped = checked_occurrences(
+                self._plan, self.items, steps, when, items, amounts
             )
-        self._take_in(int(events.items[-1]) + 1 if len(events.items) else 0)
-        hidden = self._visible_from == _HIDDEN
-        wide = max(_FEWEST, _LANES // max(1, steps))
-        starts = range(0, self.items, wide)
-        shown = [self._tile(slice(at, min(at + wide, self.items)), steps, events) for at in starts]
-        numbers = np.flatnonzero(self._visible_from != _HIDDEN)
-        new = hidden[numbers]
-        past = self._past(numbers[new])
-        still = self._visible_from == _HIDDEN
-        history = self._history.only(still) if new.any() else self._history
-        self._history = history.followed_by(events.only(still), self._step)
-        self._step = end
-        self._busy.release()
-        measured = np.concatenate([np.empty((steps, 0), np.int64), *shown], axis=1)
+            last, end = self._plan.last_step, self._step + steps
+            if last is not None and end > last:
+                raise StreamEnded(
+                    f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
+                    "steps only. Plan a gauge with a later end."
+                )
+            self._take_in(int(events.items[-1]) + 1 if len(events.items) else 0)
+            hidden = self._visible_from == _HIDDEN
+            wide = max(_FEWEST, _LANES // max(1, steps))
+            starts = range(0, self.items, wide)
+            parts = [slice(at, min(at + wide, self.items)) for at in starts]
+            rows = [self._tile(part, steps, events) for part in parts]
+            numbers = np.flatnonzero(self._visible_from != _HIDDEN)
+            new = hidden[numbers]
+            past = self._past(numbers[new])
+            still = self._visible_from == _HIDDEN
+            history = self._history.only(still) if new.any() else self._history
+            self._history = history.followed_by(events.only(still), self._step)
+            self._step = end
+        measured = np.concatenate([np.empty((steps, 0), np.int64), *rows], axis=1)
         return Found(numbers, self._visible_from[numbers], measured, new, past, clamped)
+
+    def begin_again(self) -> None:
+        """Draw all noise of items that are not visible anew: a further release begins here.
+
+        Another release may show what was drawn for them, or for another item that had the number.
+        Whoever saw a row twice would know which were seen before. A new key begins at this step.
+        """
+        with self._turn:
+            self._again = self._step
+            hidden = np.flatnonzero(self._visible_from == _HIDDEN)
+            self._since[hidden] = self._step
+            for numbers, events in self._with_history(hidden):
+                encoder, decoder = self._caught_up(numbers, events, self._step)
+                put(self._encoder, numbers, encoder)
+                put(self._decoder, numbers, decoder)
 
     def close(self) -> None:
         """Erase the keys here; the finder measures nothing more."""
-        for _, words in self._keys:
-            words.close()
+        self._keys.close()
 
-    def _tile(self, part: slice, steps: int, block: Events) -> Int64:
+    def _tile(self, part: slice, steps: int, block: Occurrences) -> Int64:
         """Measure some items over the block; return the rows of those that are visible."""
         numbers = np.arange(part.start, part.stop)
         encoder, decoder = taken(self._encoder, part), taken(self._decoder, part)
@@ -219,22 +233,16 @@ class Finder:
         put(self._decoder, part, decoder)
         return kept[:, visible_from != _HIDDEN]
 
-    def _measured(self, encoder: State, exact: Int64, first: int, numbers: Int64) -> Int64:
-        """Measure a tile, each step under the key of its incarnation."""
+    def _measured(
+        self, encoder: State, exact: Int64, first: int, numbers: Int64, since: int = 0
+    ) -> Int64:
+        """Measure a tile, each step under its key."""
         plan, state = self._plan, {"encoder": encoder}
         parts = []
-        for words, low, high in self._incarnations(first, first + len(exact)):
+        for words, low, high in self._keys.of(first, first + len(exact), since):
             block = exact[low - first : high - first]
             parts.append(measure(plan.strategy, state, plan.law, words, block, low, numbers))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _incarnations(self, first: int, end: int) -> Iterator[tuple[Words, int, int]]:
-        """The words of steps ``first`` to ``end - 1``, with the range of steps that each serves."""
-        for (start, words), (stop, _) in pairwise([*self._keys, (MOST_STEPS + 1, None)]):
-            low, high = max(start, first), min(stop, end)
-            if low < high:
-                assert words is not None
-                yield words, low, high
 
     def _take_in(self, seen: int) -> None:
         """Give new items the states that they would have had without an event so far."""
@@ -244,37 +252,53 @@ class Finder:
         encoders, decoders = [self._encoder], [self._decoder]
         for start in range(known, seen, _MOST):
             numbers = np.arange(start, min(start + _MOST, seen))
-            encoder, decoder = self._states(len(numbers))
-            for low, high in _chunks(self._step, len(numbers)):
-                zeros = np.zeros((high - low, len(numbers)), np.int64)
-                rows = self._measured(encoder, zeros, low, numbers)
-                self._plan.strategy.decode(
-                    decoder, self._views, rows, low, np.empty((1, *rows.shape))
-                )
+            encoder, decoder = self._caught_up(numbers, _NOTHING, self._again)
             encoders.append(encoder)
             decoders.append(decoder)
         self._encoder, self._decoder = joined(encoders), joined(decoders)
         never = np.full(seen - known, _HIDDEN)
         self._last = np.concatenate([self._last, never])
         self._visible_from = np.concatenate([self._visible_from, never])
+        self._since = np.concatenate([self._since, np.full(seen - known, self._again)])
+
+    def _caught_up(self, numbers: Int64, events: Occurrences, since: int) -> tuple[State, State]:
+        """The states of encoder and discovery view after all steps so far."""
+        encoder, decoder = self._states(len(numbers))
+        for low, rows in self._so_far(encoder, numbers, events, since):
+            values = np.empty((1, *rows.shape))
+            self._plan.strategy.decode(decoder, self._views, rows, low, values)
+        return encoder, decoder
 
     def _past(self, new: Int64) -> Int64:
         """Measure all steps before the block of items that became visible in it."""
         past = np.empty((self._step, len(new)), np.int64)
         if not past.size:
             return past
-        wanted = np.zeros(self.items, bool)
-        wanted[new] = True
-        mine = self._history.only(wanted)
-        history = Events.sorted(mine.steps, mine.items, mine.amounts)
-        for key in np.unique(new // _MOST):
-            places = np.flatnonzero(new // _MOST == key)
-            numbers, events = new[places], history.of(new[places])
+        for numbers, events in self._with_history(new):
             encoder, _ = self._states(len(numbers))
-            for low, high in _chunks(self._step, len(numbers)):
-                exact, _ = events.dense(low, high, len(numbers))
-                past[low:high, places] = self._measured(encoder, exact, low, numbers)
+            places, since = np.searchsorted(new, numbers), int(self._since[numbers[0]])
+            for low, rows in self._so_far(encoder, numbers, events, since):
+                past[low : low + len(rows), places] = rows
         return past
+
+    def _so_far(
+        self, encoder: State, numbers: Int64, events: Occurrences, since: int
+    ) -> Iterator[tuple[int, Int64]]:
+        """Measure items at all steps before the block, some steps at a time."""
+        for low, high in _chunks(self._step, len(numbers)):
+            exact, _ = events.dense(low, high, len(numbers))
+            yield low, self._measured(encoder, exact, low, numbers, since)
+
+    def _with_history(self, numbers: Int64) -> Iterator[tuple[Int64, Occurrences]]:
+        """Some items, those together that share keys, with what occurred of them so far."""
+        wanted = np.zeros(self.items, bool)
+        wanted[numbers] = True
+        mine = self._history.only(wanted)
+        history = Occurrences.sorted(mine.steps, mine.items, mine.amounts)
+        shared = np.stack([self._since[numbers], numbers // _MOST])
+        for since, part in np.unique(shared, axis=1).T:
+            together = numbers[(shared[0] == since) & (shared[1] == part)]
+            yield together, history.of(together)
 
     def _states(self, items: int) -> tuple[State, State]:
         """The states of encoder and discovery view before the first step."""
@@ -286,29 +310,11 @@ class Finder:
             for key in mine:
                 mine[key] = state[f"{name}.{key}"]
         self._last, self._visible_from = state["last"], state["visible_from"]
-        names = "history.steps", "history.items", "history.amounts"
-        self._history = Events(*(state[name] for name in names))
+        self._since = state.get("since", np.zeros_like(self._last))  # older stores have none
+        self._again = int(state.get("again", np.zeros(1))[0])
+        self._history = Occurrences(*(state[f"history.{part}"] for part in vars(_NOTHING)))
 
-    def _enter(self) -> None:
-        if os.getpid() != self._owner:
-            raise LiveState(
-                "Expected the process that made this finder, got a fork of it. Both would draw the "
-                "same noise for different data. Make it in the process that uses it."
-            )
-        if not self._busy.acquire(blocking=False):
-            raise LiveState(
-                "Expected a finder between two blocks, got one inside a block: it was interrupted, "
-                "or another thread is using it. Its noise may be ahead of its releases. Use one "
-                "thread; after an interruption start again from what was stored."
-            )
-
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live finder, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy what it found, or make another one."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("finder")
 
     def __repr__(self) -> str:
         return f"Finder(step={self._step})"
@@ -319,24 +325,6 @@ def _chunks(steps: int, width: int) -> Iterator[tuple[int, int]]:
     rows = max(1, _LANES // width)
     for start in range(0, steps, rows):
         yield start, min(start + rows, steps)
-
-
-def _check_keys(keys: Sequence[tuple[int, bytes]], step: int) -> None:
-    """Refuse keys that leave a step without one, or with another than it had."""
-    firsts = [first for first, _ in keys]
-    if firsts[:1] != [0] or any(b <= a for a, b in pairwise(firsts)) or firsts[-1] > step:
-        raise InvalidParameter(
-            "Expected keys that begin at step 0 and at increasing ones up to the present, got "
-            "others. Noise of earlier steps would change. Give every key that was stored."
-        )
-
-
-def _not_below(plan: GaugePlan) -> float:
-    """The threshold as a double, upwards."""
-    assert plan.discovery is not None
-    threshold = plan.discovery.threshold
-    near = float(threshold)
-    return near if near >= threshold else float(np.nextafter(near, np.inf))
 
 
 def _warm_up(plan: GaugePlan) -> None:

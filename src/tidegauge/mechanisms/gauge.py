@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from threading import Lock
-from typing import NoReturn, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import InvalidParameter, StreamEnded
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
@@ -28,6 +27,7 @@ from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
@@ -135,7 +135,7 @@ class Gauge:
         self._clamped = 0
         self._ledger = plan.charged()
         self._kept: list[tuple[int, Int64]] | None = [] if keep else None
-        self._busy = Lock()  # never given back by an interrupted block
+        self._turn = Turn()
 
     @property
     def plan(self) -> GaugePlan:
@@ -292,27 +292,25 @@ class Gauge:
         steps = len(exact)
         out = np.empty((len(self._plan.views), steps, self._cells))
         tile = max(1, _LANES // self._cells)
-        self._enter()
-        first = self._reading.step
-        if self._plan.last_step is not None and first + steps > self._plan.last_step:
-            self._busy.release()
-            raise StreamEnded(
-                f"Expected steps up to {self._plan.last_step}, got {first + steps}. "
-                "The guarantee was computed for these steps only. Plan a gauge with a later end."
-            )
-        kept: list[tuple[int, Int64]] = []
-        for start in range(0, steps, tile):
-            block, views = exact, out
-            if steps > tile:
-                block, views = exact[start : start + tile], out[:, start : start + tile]
-            measured = self._meter.advance(block)
-            self._reading.decode(measured, len(block), views)
+        with self._turn:
+            first = self._reading.step
+            if self._plan.last_step is not None and first + steps > self._plan.last_step:
+                raise StreamEnded(
+                    f"Expected steps up to {self._plan.last_step}, got {first + steps}. The "
+                    "guarantee was computed for these steps only. Plan a gauge with a later end."
+                )
+            kept: list[tuple[int, Int64]] = []
+            for start in range(0, steps, tile):
+                block, views = exact, out
+                if steps > tile:
+                    block, views = exact[start : start + tile], out[:, start : start + tile]
+                measured = self._meter.advance(block)
+                self._reading.decode(measured, len(block), views)
+                if self._kept is not None:
+                    kept.append((len(block), measured))
             if self._kept is not None:
-                kept.append((len(block), measured))
-        if self._kept is not None:
-            self._kept.extend(kept)
-        self._clamped += clamped
-        self._busy.release()
+                self._kept.extend(kept)
+            self._clamped += clamped
         return out, first + 1
 
     def _releases(
@@ -326,21 +324,7 @@ class Gauge:
             releases[name] = Release._of({**common, "view": name, "value": value})
         return releases
 
-    def _enter(self) -> None:
-        if not self._busy.acquire(blocking=False):
-            raise LiveState(
-                "Expected a gauge between two blocks, got one inside a block: it was interrupted, "
-                "or another thread is using it. Its noise may be ahead of its releases. Use one "
-                "thread; after an interruption make another gauge, at its own cost."
-            )
-
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live gauge, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy its releases, or make a gauge of its plan."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.views[:8])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NoReturn, final
+from typing import final
 
 import numpy as np
 
-from tidegauge.errors import LiveState
 from tidegauge.mechanisms.measure import measure_items
 from tidegauge.mechanisms.oneshot import LATTICE_BITS
+from tidegauge.mechanisms.turn import no_copies
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.item_words import ItemWords
 from tidegauge.noise.randomness import AesWords, derive, fresh_key
@@ -132,13 +132,9 @@ class ItemNoise:
             self._digests = np.pad(self._digests, ((0, more), (0, 0)))
             self._sums = np.pad(self._sums, ((0, 0), (0, more)))
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live source of noise, got an attempt to copy or pickle it. Two copies "
-            "would draw the same noise for different data. Make another system, at its own cost."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies(
+        "source of noise"
+    )
 
     def __repr__(self) -> str:
         return f"ItemNoise(step={self.step}, words={self._words!r})"

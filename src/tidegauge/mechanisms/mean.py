@@ -19,7 +19,7 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.ratio import ratio_interval
-from tidegauge.mechanisms.request import Request, cells_of, request_of
+from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, request_of
 from tidegauge.strategies.decay import Decay, Difference
 from tidegauge.strategies.strategy import Float64, Int64
 
@@ -37,7 +37,6 @@ __all__ = [
 
 TOO_FEW = "the noisy count is too small for a mean"
 
-_EVENTS_PER_STEP = 1 << 20
 _LARGEST_BOUND = 1 << 39
 _WHY_BOUND = "Values beyond it count as the bound; noise is made for it. Give whole grains."
 
@@ -117,7 +116,7 @@ def mean_request(
     """
     number = cells_of(cells)[0]
     if max_events is None:
-        max_events = _EVENTS_PER_STEP
+        max_events = EVENTS_PER_STEP
     why = "Totals are clamped to those of so many events. Give the most that one step can have."
     events = integer("max_events_per_step", max_events, low=1, high=1 << 22, why=why)
     reach = bounds.reach
@@ -201,6 +200,7 @@ def shaped_release(
     view: str,
     first: int,
     arrays: tuple[Float64, ...],
+    *,
     names: tuple[str, ...] | None,
     scalar: bool,
     block: bool,

@@ -9,7 +9,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.checks import integer
+from tidegauge.checks import integer, shown
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.mean import (
     Bounds,
@@ -24,7 +24,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import cells_of
-from tidegauge.mechanisms.turn import Turn, refuse_copy
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
@@ -185,6 +185,19 @@ class MeanGauge:
         half = self._means.half_width(view, step, events)
         return half if np.ndim(events) else float(half)
 
+    def statement(self) -> str:
+        """Return what is promised, in words, with every declared constant."""
+        bounds, most = self._bounds, self._plan.max_per_step // self._bounds.reach
+        instead = {
+            "cells": ", ".join(self._names) if self._names else self._number,
+            "max_change": None,  # of what is measured: sums and counts, around the centre
+            "max_cells": None,
+            "max_per_step": None,
+            "bounds": (bounds.low, bounds.high),
+            "max_events_per_step": most,
+        }
+        return self._plan.statement(instead)
+
     def close(self) -> None:
         """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
         self._meter.close()
@@ -208,9 +221,18 @@ class MeanGauge:
             for (name, _), values in zip(self._plan.views, decoded, strict=True)
         }
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def _release(self, name: str, first: int, decoded: Float64, block: bool) -> MeanRelease:
         steps = first + np.arange(len(decoded))
         means = self._means.means(name, steps, decoded)
-        return shaped_release(self._plan, name, first, means, self._names, self._scalar, block)
+        return shaped_release(
+            self._plan, name, first, means, names=self._names, scalar=self._scalar, block=block
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(shown(name) for name, _ in self._plan.views[:8])
+        return (
+            f"MeanGauge(views=[{names}], cells={self._number}, step={self.step}, "
+            f"guarantee={self._plan.guarantee})"
+        )

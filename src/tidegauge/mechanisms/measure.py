@@ -7,18 +7,19 @@ nobody knew before or that learn a threshold, in the four short ones below it.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tidegauge.errors import InvalidInput
-from tidegauge.mechanisms.smooth import smooth_bound
-from tidegauge.mechanisms.threshold_rule import MOST_GRAINS, ThresholdRule
-from tidegauge.noise.clamped import clamped_laplace
 from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.noise.selection import gumbel_order
 from tidegauge.strategies.blocks import OpenBlocks
 from tidegauge.strategies.strategy import Int64, State, Strategy
+
+if TYPE_CHECKING:
+    from tidegauge.mechanisms.threshold_rule import ThresholdRule
 
 __all__ = [
     "measure",
@@ -135,6 +136,10 @@ def measure_threshold(
 
     Cost: O(count log count): some 30 ms for 65,536 values.
     """
+    from tidegauge.mechanisms.smooth import smooth_bound
+    from tidegauge.mechanisms.threshold_rule import MOST_GRAINS
+    from tidegauge.noise.clamped import clamped_laplace
+
     good = values.dtype == np.int64 and values.ndim == 1 and len(values)
     if not good or not 1 <= most <= MOST_GRAINS or values.min() < 0 or values.max() > most:
         raise InvalidInput(

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from threading import Lock
-from typing import NoReturn, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.errors import LiveState, StreamEnded
+from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.totals import totals
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Meter", "warm_up"]
 
+_LANES = 1 << 17  # coordinates that are drawn anew together
 _WARM_UP_CELLS = 4096  # enough lanes for a draw to be rejected and drawn again
 
 
@@ -78,8 +78,7 @@ class Meter:
         self._state = (
             private_state(plan.strategy, plan.neighbors.known_cells) if state is None else state
         )
-        self._owner = os.getpid()
-        self._busy = Lock()  # never given back by an interrupted block
+        self._turn = Turn("meter", "start again from what was stored")
         self._clamped = 0
 
     @property
@@ -112,43 +111,38 @@ class Meter:
 
     def advance(self, checked: Int64) -> Int64:
         """Measure a block that :func:`~.totals.totals` has checked."""
-        self._refuse_in_a_fork()
-        if not self._busy.acquire(blocking=False):
-            raise LiveState(
-                "Expected a meter between two blocks, got one inside a block: it was interrupted, "
-                "or another thread is using it. Its noise may be ahead of its releases. Use one "
-                "thread; after an interruption start again from what was stored."
-            )
-        plan, end = self._plan, self._step + len(checked)
-        if plan.last_step is not None and end > plan.last_step:
-            self._busy.release()
-            raise StreamEnded(
-                f"Expected steps up to {plan.last_step}, got {end}. "
-                "The guarantee was computed for these steps only. Plan a gauge with a later end."
-            )
-        rows = measure(plan.strategy, self._state, plan.law, self._words, checked, self._step)
-        self._step = end
-        self._busy.release()
+        plan = self._plan
+        with self._turn:
+            end = self._step + len(checked)
+            if plan.last_step is not None and end > plan.last_step:
+                raise StreamEnded(
+                    f"Expected steps up to {plan.last_step}, got {end}. The guarantee was computed "
+                    "for these steps only. Plan a gauge with a later end."
+                )
+            rows = measure(plan.strategy, self._state, plan.law, self._words, checked, self._step)
+            self._step = end
         return rows
+
+    def begin_again(self) -> None:
+        """Draw noise that is drawn ahead of its steps anew: a further release begins here.
+
+        The blocks that are open have noise that another release may show under other totals. All
+        of it is replaced by that of a stream of its own, under this meter's key.
+        """
+        plan, cells = self._plan, self._plan.neighbors.known_cells
+        if "noise" not in self._state:
+            return
+        state, length = private_state(plan.strategy, cells), max(1, _LANES // cells)
+        for low in range(0, self._step, length):
+            nothing = np.zeros((min(length, self._step - low), cells), np.int64)
+            measure(plan.strategy, state, plan.law, self._words, nothing, low)
+        self._state["noise"] = state["noise"]
 
     def close(self) -> None:
         """Erase the key; the meter measures nothing more."""
         self._words.close()
 
-    def _refuse_in_a_fork(self) -> None:
-        if os.getpid() != self._owner:
-            raise LiveState(
-                "Expected the process that made this meter, got a fork of it. Two processes would "
-                "draw the same noise for different data. Make it in the process that uses it."
-            )
-
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live meter, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy its releases, or make another one."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
 
     def __repr__(self) -> str:
         return f"Meter(step={self._step}, words={self._words!r})"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import NoReturn, final
+from typing import final
 
 import numpy as np
 
 from tidegauge.errors import LiveState
 from tidegauge.mechanisms.measure import measure_counts, measure_order
+from tidegauge.mechanisms.turn import no_copies
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law
@@ -50,13 +51,7 @@ class Once(ABC):
         self._next += 1
         return self._next - 1
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live mechanism, got an attempt to copy or pickle it. Two copies would "
-            "draw the same noise for different data. Make another one, at its own cost."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("mechanism")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._words!r})"

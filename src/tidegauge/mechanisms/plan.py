@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -283,18 +284,34 @@ class GaugePlan:
 
     def promise(self) -> str:
         """Return the guarantee in one sentence, for what this plan protects."""
-        return self.guarantee.in_words(self._protected().question)
+        return self.guarantee.in_words(self.protected.question)
 
-    def statement(self) -> str:
-        """Return what is promised, in words, with every declared constant, as Markdown."""
-        low, high = self.neighbors.low, self.neighbors.high
+    def statement(self, instead: Mapping[str, object] | None = None) -> str:
+        """Return what is promised, in words, with every declared constant, as Markdown.
+
+        Args:
+            instead: Constants that were declared in other words, by name; None leaves one out.
+        """
+        return privacy_statement(
+            self.guarantee,
+            self.protected,
+            gauges={"gauge": self.in_words()},
+            declared={**self.declared(), **(instead or {})},
+            spent=self.charged().total(),
+        )
+
+    def in_words(self) -> str:
+        """Return what is measured under which noise, in a sentence or two."""
         text = f"{self.noise} noise on every coordinate of {self.measures}, drawn once."
+        return text if self.discovery is None else f"{text} {self.discovery.in_words()}"
+
+    def declared(self) -> dict[str, object]:
+        """Return every public constant that the promise rests on; None: not declared."""
+        low, high = self.neighbors.low, self.neighbors.high
         cells: object = ", ".join(self.cells) if self.cells else self.neighbors.cells
-        if self.discovery is not None:
-            text, cells = f"{text} {self.discovery.in_words()}", "items that are discovered"
-        declared = {
+        return {
             "views": ", ".join(name for name, _ in self.views),
-            "cells": cells,
+            "cells": cells if self.discovery is None else "items that are discovered",
             "max_change": (low, high) if low else high,
             "max_cells": self.neighbors.max_cells,
             "max_per_step": self.max_per_step,
@@ -304,15 +321,10 @@ class GaugePlan:
             "level of intervals": self.level,
             "band": self.band,
         }
-        return privacy_statement(
-            self.guarantee,
-            self._protected(),
-            gauges={"gauge": text},
-            declared=declared,
-            spent=self.charged().total(),
-        )
 
-    def _protected(self) -> Protected:
+    @property
+    def protected(self) -> Protected:
+        """Who is protected, and which streams are told apart."""
         return Protected(self.neighbors.unit, self.neighbors.relation)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -23,7 +23,8 @@ _MOST_CELLS = 1 << 31
 _MOST_STEPS = (1 << 38) - 1
 _MOST_CHANGE = 1 << 40
 _MOST_TOTAL = 1 << 62
-_EVENTS_PER_STEP = 1 << 20
+EVENTS_PER_STEP = 1 << 20
+"""For how many events of a cell and step there is room, unless something is declared."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def request_of(
         paired,
     )  # fmt: skip
     if max_per_step is None:
-        max_per_step = _EVENTS_PER_STEP * neighbors.largest
+        max_per_step = EVENTS_PER_STEP * neighbors.largest
     why = "Larger totals are clamped to it. Declare the largest total that can be true."
     max_per_step = integer("max_per_step", max_per_step, low=1, high=_MOST_TOTAL, why=why)
     horizon, end = steps_of(horizon, end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegauge.noise.randomness import fresh_key, secret
 
-__all__ = ["incarnation_key", "store_secret"]
+__all__ = ["noise_key", "store_secret"]
 
 
 def store_secret(purpose: str) -> bytes:
@@ -20,13 +20,13 @@ def store_secret(purpose: str) -> bytes:
     return secret("tidegauge store 1", purpose)
 
 
-def incarnation_key() -> bytes:
+def noise_key() -> bytes:
     """Return the key of the noise of one opening, 32 bytes: stored before the first draw.
 
     See :class:`~tidegauge.mechanisms.finder.Finder`. It is as private as the data.
 
     Examples:
-        >>> incarnation_key() == incarnation_key()
+        >>> noise_key() == noise_key()
         False
     """
     return fresh_key()

@@ -175,6 +175,7 @@ class Selector:
 
         Where steps are released again that were released before, all is charged again.
         """
+        self._meter.begin_again()
         if self._tests.threshold is not None:
             self._tests.restart(self._selection.margin)
 

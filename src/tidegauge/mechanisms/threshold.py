@@ -31,7 +31,7 @@ from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64, Strategy
 
-__all__ = ["false_releases", "least_threshold", "window_of"]
+__all__ = ["false_releases", "least_threshold", "not_below", "window_of"]
 
 _EPS = 2.0**-53
 _SIGMAS = 30.0  # noise beyond them has a chance below 1e-180 in 2^38 steps of 2^40 cells
@@ -114,6 +114,12 @@ def least_threshold(
         )
     grid = _GRID if least < _MOST // _GRID else 1
     return Fraction(math.ceil(least * grid * (1 + 4 * _EPS)), grid)
+
+
+def not_below(threshold: Fraction) -> float:
+    """Return a threshold as a double, rounded up."""
+    near = float(threshold)
+    return near if near >= threshold else float(np.nextafter(near, np.inf))
 
 
 def false_releases(

@@ -11,7 +11,7 @@ from tidegauge.errors import InvalidInput
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.strategies.strategy import Int64
 
-__all__ = ["totals"]
+__all__ = ["range_of", "totals", "wrong_sign"]
 
 _FEW = 24
 
@@ -64,13 +64,9 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
         return np.zeros(array.shape, np.int64), 0
     neighbors, most = plan.neighbors, plan.max_per_step
     least, largest = _extremes(array)
-    if (neighbors.low == 0 and least < 0) or (neighbors.high == 0 and largest > 0):
-        side, sign = (">= 0", "negative") if neighbors.low == 0 else ("<= 0", "positive")
-        raise InvalidInput(
-            f"Expected totals {side}, got a {sign} one. max_change says that no contribution is "
-            f"{sign}. Declare max_change=(low, high) for signed sums."
-        )
-    low, high = -most if neighbors.low < 0 else 0, most if neighbors.high > 0 else 0
+    low, high = range_of(plan)
+    if (low == 0 and least < 0) or (high == 0 and largest > 0):
+        raise wrong_sign(plan)
     if least >= low and largest <= high:
         return np.ascontiguousarray(array, dtype=np.int64), 0
     if neighbors.lasting:
@@ -79,6 +75,21 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
             "as sums can: an event would move them otherwise. Count fewer, or in several gauges."
         )
     return _clamped(array, low, high)
+
+
+def range_of(plan: GaugePlan) -> tuple[int, int]:
+    """Return the least and the largest total that is not clamped, in grains."""
+    neighbors, most = plan.neighbors, plan.max_per_step
+    return -most if neighbors.low < 0 else 0, most if neighbors.high > 0 else 0
+
+
+def wrong_sign(plan: GaugePlan) -> InvalidInput:
+    """Return what to raise for a total of a sign that was not declared."""
+    side, sign = (">= 0", "negative") if plan.neighbors.low == 0 else ("<= 0", "positive")
+    return InvalidInput(
+        f"Expected totals {side}, got a {sign} one. max_change says that no contribution is "
+        f"{sign}. Declare max_change=(low, high) for signed sums."
+    )
 
 
 def _extremes(array: NDArray[Any]) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.turn import no_copies
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import Contributions
@@ -173,7 +174,8 @@ class System(ABC):
         """Measure one step and release the decayed sum.
 
         Args:
-            reading: A real in [0, 1]; of several cells, shape (cells,).
+            reading: A real in [0, upper], where upper is 1 unless told; of several cells, shape
+                (cells,).
 
         Returns:
             float64 of shape (), or (cells,).
@@ -190,7 +192,8 @@ class System(ABC):
         """Measure a block of steps and release the decayed sum at each.
 
         Args:
-            readings: Reals in [0, 1], shape (steps,); of several cells, (steps, cells).
+            readings: Reals in [0, upper] as for :meth:`update`, shape (steps,); of several cells,
+                (steps, cells).
 
         Returns:
             float64 of the same shape. Errors are those of :meth:`update`.
@@ -266,13 +269,7 @@ class System(ABC):
         why = "Steps are counted from 1, and nothing is measured after the last."
         return integer("step", step, low=1, high=last, why=why)
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live system, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy what it released, or make another one."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("system")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(cells={self.cells}, step={self.step}, cost={self.cost})"

@@ -11,6 +11,7 @@ from typing import Any
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.request import EVENTS_PER_STEP
 from tidegauge.mechanisms.selection import Select
 from tidegauge.planning import durations, fields, form
 from tidegauge.planning.complaints import value_at
@@ -41,7 +42,6 @@ from tidegauge.strategies.named import own_decay
 __all__ = ["Agreement"]
 
 _MOST_GRAINS = 1 << 40
-_EVENTS_PER_STEP = 1 << 20
 _MOST_TOTAL = 1 << 62
 _PLACES = frozenset({"sources", "store", "public", "mark", "sinks"})
 _CLOCK = frozenset({"step", "start", "end", "event_time", "timezone", "time_format"})
@@ -281,8 +281,9 @@ class Agreement:
         cells = crossed if known else UNKNOWN_CELLS
         select = None
         if read.top_k is not None:
-            expected = cells if discover is None else discover.expected_items
-            refuse_beside_top(read, expected, self._refusing(path))
+            ranked = crossed if discover is None else discover.expected_items
+            ranked = read.top_k.k if read.top_k.method else ranked
+            refuse_beside_top(read, max(1, ranked), self._refusing(path))
             select = self._select(path, read, cells)
         max_items, high = items_of(read, self._has_event, cells, high, self._refusing(path))
         most = self._most(path, read, max(abs(low), abs(high)), round_to)
@@ -427,7 +428,7 @@ class Agreement:
     def _most(self, path: Path_, read: form.GaugeForm, largest: int, round_to: Fraction) -> int:
         """The cap on one cell's total in one step, in grains."""
         if read.max_per_step is None:
-            return _EVENTS_PER_STEP * largest
+            return EVENTS_PER_STEP * largest
         most = read.max_per_step / round_to
         if most.denominator != 1 or not 1 <= most <= _MOST_TOTAL:
             self._refuse(

@@ -221,7 +221,7 @@ class Plan:
         )
         return ledger
 
-    def noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
+    def spent_on_noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
         """Return what all gauges spend on noise; names of discovered cells come on top.
 
         Args:

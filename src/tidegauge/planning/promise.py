@@ -78,7 +78,7 @@ def odds(plan: Plan, releases: int = 1) -> str:
 
     From the trade-off of what was spent: the most that any test with 5 % of false alarms finds.
     """
-    spent = plan.noise(releases)
+    spent = plan.spent_on_noise(releases)
     if isinstance(spent, GaussianDP):
         normal = NormalDist()
         found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(releases * plan.names)

@@ -20,7 +20,7 @@ def refuse_beside_top(read: form.GaugeForm, cells: int, refuse: Callable[[str, s
 
     Args:
         read: One gauge, with a ``top_k``.
-        cells: How many there are; of discovered ones, how many are expected.
+        cells: How many are ranked together; of discovered ones, how many are expected.
         refuse: Notes a problem: the field that it is with (empty: the gauge), and the message.
     """
     if not read.by:

@@ -88,7 +88,7 @@ def _source(plan: Plan, releases: int) -> str:
 
 
 def _numbers(plan: Plan, releases: int) -> str:
-    spent = plan.noise(releases)
+    spent = plan.spent_on_noise(releases)
     delta, names = noise_delta_of(plan), releases * plan.names
     text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta, names)}."
     if names:
@@ -120,7 +120,7 @@ def _errata(further: Sequence[Further]) -> list[str]:
 def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
     """What stands behind the page."""
     releases, protected = 1 + len(further), protected_of(plan)
-    spent = plan.noise(releases)
+    spent = plan.spent_on_noise(releases)
     return [
         "## The promise, as defined",
         *exactly(guarantee_of_all(plan, releases), spent, protected.question),
@@ -194,7 +194,7 @@ def privacy_data(plan: Plan, further: Sequence[Further] = ()) -> dict[str, Any]:
 
 def _guarantee(plan: Plan, releases: int) -> dict[str, str]:
     """The guarantee as promised, and what all releases spent; decimals as text, rounded up."""
-    promised, spent = plan.guarantee, plan.noise(releases)
+    promised, spent = plan.guarantee, plan.spent_on_noise(releases)
     delta = delta_of(plan, releases)
     found = {
         "promised": repr(promised),

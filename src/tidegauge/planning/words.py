@@ -70,7 +70,7 @@ def described(plan: Plan) -> dict[str, Any]:
         "sha256": plan.sha256,
         "fingerprint": plan.fingerprint,
         "guarantee": repr(plan.guarantee),
-        "spent": repr(plan.noise()),
+        "spent": repr(plan.spent_on_noise()),
         "epsilon": float(epsilon_of(plan)),
         "delta": float(delta_of(plan)),
         "k_events": [
@@ -138,8 +138,10 @@ def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
 
 def ranked_in_words(gauge: PlannedGauge) -> str:
     """Return what is published of ranked cells: a phrase, for after "of each view"."""
-    number, found = gauge.number_of_cells, gauge.discover
+    number, found = gauge.ranked, gauge.discover
     which = "largest cells" if found is None else "largest named cells"
+    if gauge.select is not None:
+        which = "cells that are shown"
     ranked = f"the {gauge.top:,} {which}, ranked by noisy values, with intervals that hold "
     if found is None:
         return f"{ranked}for all {number:,} at once"
@@ -253,7 +255,7 @@ def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
 
 
 def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
-    spent = plan.noise(releases)
+    spent = plan.spent_on_noise(releases)
     return k_event_table(spent, noise_delta_of(plan), ks, releases * plan.names)
 
 

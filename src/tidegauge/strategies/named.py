@@ -20,16 +20,16 @@ from tidegauge.checks import exact, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
-from tidegauge.strategies.decayed.named import exponential_sum
-from tidegauge.strategies.distinct.named import first_occurrences
+from tidegauge.strategies.decayed.named import build_exponential_sum
+from tidegauge.strategies.distinct.named import build_first_occurrences
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.responses import build_responses
 from tidegauge.strategies.stepped import build_polynomial_sum, polynomial_sum_of
 from tidegauge.strategies.strategy import Strategy
 from tidegauge.strategies.trees import (
-    binary_tree,
     build_all_window_sum,
     build_base_mech,
+    build_binary_tree,
     build_window_sum,
 )
 
@@ -90,7 +90,7 @@ def _paper_tree(asked: Asked) -> Strategy:
     if views and all(isinstance(view, Window) for view in views):
         return build_window_sum(asked)
     if views and all(isinstance(view, Exponential) for view in views):
-        return exponential_sum(asked)
+        return build_exponential_sum(asked)
     if any(isinstance(view, Window | Running) for view in views):
         return build_all_window_sum(asked)
     raise UnsupportedCombination(
@@ -105,12 +105,12 @@ NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
             build_base_mech, "BaseMech, blocks of a base's digits", ("base",), offered=False
         ),
         "BinaryTree": NamedStrategy(
-            binary_tree,
+            build_binary_tree,
             "BinaryTree, the binary mechanism for running sums",
             offered=False,  # blocks of the best base are tried already
         ),
         "DistinctCount": NamedStrategy(
-            first_occurrences,
+            build_first_occurrences,
             "DistinctCount, a binary tree over values seen for the first time",
             offered=False,  # of sums it would be the binary mechanism
         ),
@@ -127,10 +127,10 @@ NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
             _stream_itself, "InputPerturbation, the stream itself", offered=False
         ),
         "ExponentialSum": NamedStrategy(
-            exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
+            build_exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
         ),
         "ExponentialSumAsPrinted": NamedStrategy(
-            partial(exponential_sum, printed=True), "ExponentialSum with the printed lambda"
+            partial(build_exponential_sum, printed=True), "ExponentialSum with the printed lambda"
         ),
         "WindowSum": NamedStrategy(build_window_sum, "WindowSum, binary trees without roots"),
         "WindowSumDirect": NamedStrategy(

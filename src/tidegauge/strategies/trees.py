@@ -23,9 +23,9 @@ __all__ = [
     "DECODINGS",
     "LONGEST_WINDOW",
     "all_window_sum",
-    "binary_tree",
     "build_all_window_sum",
     "build_base_mech",
+    "build_binary_tree",
     "build_window_sum",
     "level_weights",
     "window_sum",
@@ -156,7 +156,7 @@ def all_window_sum(
     return Blocks(levels, False, lattice_bits, weights, printed)
 
 
-def binary_tree(asked: Asked) -> Blocks:
+def build_binary_tree(asked: Asked) -> Blocks:
     """Return the binary mechanism for running sums, with a level for each bit of the last step.
 
     Source: Chan, Shi and Song 2011; Perrier, Asghar and Kaafar (NDSS 2019), whose log2 n levels

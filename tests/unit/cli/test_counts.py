@@ -1,6 +1,7 @@
 """The operator's counts in plain words."""
 
-from tidegauge.cli.counts import LEFT_OUT, OPERATOR, meaning, told
+from tidegauge.cli.counts import LEFT_OUT, OF_GAUGES, OPERATOR, OTHERS, meaning, told
+from tidegauge.cli.manual import manual
 
 COUNTS = {
     "records": 1000, "no_time": 3, "outside": 0, "step_published": 20, "clamped": 1,
@@ -27,5 +28,12 @@ def test_a_run_that_counted_nothing_is_warned_of():
 
 
 def test_every_count_of_the_engine_has_a_meaning():
-    for name in (*LEFT_OUT, "records", "clamped", "a: b: no_number", "a: other"):
+    for name in (*LEFT_OUT, *OTHERS, *(f"a: b: {name}" for name in OF_GAUGES)):
         assert meaning(name)
+    assert not meaning("of nothing")
+
+
+def test_the_manual_tells_every_count():
+    text = manual()
+    for name in (*LEFT_OUT, *OTHERS, *(f"GAUGE: {name}" for name in OF_GAUGES)):
+        assert f"| `{name}` | {meaning(name)} |" in text

@@ -114,19 +114,18 @@ def within(moves, *, steps, cells, count=1, amount=HIGH):
 
 
 KINDS = ["csv", "csv.gz", "jsonl", "-", "parquet", "split"]
+ANY_KIND = st.sampled_from(KINDS)  # that all kinds read alike is shown for each of them below
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
-@given(ROWS, ROW, st.integers(0, 25))
+@settings(max_examples=90)
+@given(ANY_KIND, ROWS, ROW, st.integers(0, 25))
 def test_a_row_more_or_less_moves_one_cell_of_one_step(kind, rows, row, place):
     more = [*rows[:place], row, *rows[place:]]
     within(moved(read(kind, rows), read(kind, more)), steps=1, cells=1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
-@given(ROWS.filter(len), ROW, st.integers(0, 24))
+@settings(max_examples=90)
+@given(ANY_KIND, ROWS.filter(len), ROW, st.integers(0, 24))
 def test_a_changed_row_moves_two_cells_and_two_steps_only_if_its_time_changed(
     kind, rows, row, place
 ):
@@ -137,9 +136,8 @@ def test_a_changed_row_moves_two_cells_and_two_steps_only_if_its_time_changed(
     within(moved(read(kind, rows), read(kind, same_time)), steps=1, cells=2, amount=HIGH - LOW)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
-@given(ROWS, st.sampled_from("uvw"), st.integers(1, 3))
+@settings(max_examples=90)
+@given(ANY_KIND, ROWS, st.sampled_from("uvw"), st.integers(1, 3))
 def test_an_id_moves_totals_by_its_bound(kind, rows, leaving, k):
     unit = IdUnit("id", k, "lifetime")
     with_it = read(kind, rows, unit=unit)
@@ -166,9 +164,11 @@ def within_replacing(one, other, k):
 ADDS = st.sampled_from([("UA", "1"), ("B6", None), ("e\u0301", "-3"), (None, "ten"), ("", "")])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
-@given(st.lists(st.tuples(TIMES, ADDS, ADDS), min_size=4, max_size=12), ROWS, st.integers(1, 3))
+@settings(max_examples=90)
+@given(
+    ANY_KIND, st.lists(st.tuples(TIMES, ADDS, ADDS), min_size=4, max_size=12), ROWS,
+    st.integers(1, 3),
+)  # fmt: skip
 def test_replaced_values_of_an_id_move_its_first_events_alone(kind, changing, rows, k):
     unit = IdUnit("id", k, "lifetime")
     one, other = (
@@ -181,9 +181,8 @@ def test_replaced_values_of_an_id_move_its_first_events_alone(kind, changing, ro
     within_replacing(one, other, k)
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "-", "split"])
-@settings(max_examples=40)
-@given(ROWS, st.lists(BAD, min_size=1, max_size=5))
+@settings(max_examples=90)
+@given(ANY_KIND.filter(lambda kind: kind != "parquet"), ROWS, st.lists(BAD, min_size=1, max_size=5))
 def test_records_that_are_none_move_nothing(kind, rows, bad):
     assert {(0, 0, 0)} == set(moved(read(kind, rows), read(kind, rows, bad=bad)).values())
 

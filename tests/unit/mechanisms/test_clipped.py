@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidegauge as tg
-from tidegauge.mechanisms import clip_meter, clip_reading
+from tidegauge.mechanisms import clip_meter
 from tidegauge.mechanisms.clip_meter import ClipMeter, in_units
 from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.clipping import best_clip, bins_of, clips_up_to, tail
 from tidegauge.mechanisms.mean import Bounds, Values
+from tidegauge.privacy.statement import named
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import covariances
@@ -496,6 +497,32 @@ def test_the_budget_is_shared_and_adds_up():
     assert "0.95 of the declared bound" in text
 
 
+def of_the_values_alone(plan):
+    """A statement that forgets what the counts of magnitudes cost."""
+    return f"{plan.main.statement()}\n{plan.in_words()}\n"
+
+
+def says_all(text, plan):
+    spent = named(plan.charged().total())
+    constants = "bounds: -50, 5000", "max_events_per_step: 300", "1/5", "views: running"
+    return all(said in text for said in (spent, "**magnitudes**", *constants))
+
+
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_a_statement_tells_all_that_is_spent_and_declared(of):
+    asked = {"views": [tg.Running()], "unit": "event", "epsilon": 1, "delta": 1e-9}
+    gauge = tg.ClippedGauge(
+        of, bounds=(-50, 5000), cells=["north", "south"], max_events_per_step=300, **asked
+    )
+    assert gauge.ledger.total() == gauge.plan.charged().total()
+    text = gauge.statement()
+    assert says_all(text, gauge.plan)
+    assert not says_all(of_the_values_alone(gauge.plan), gauge.plan)
+    assert "cells: north, south" in text
+    assert "moves" in text
+    assert str(UNIT) not in text
+
+
 @pytest.mark.parametrize(
     ("changes", "error"),
     [({"bounds": (5, 10)}, tg.InvalidParameter), ({"bounds": (-9, -3)}, tg.InvalidParameter),
@@ -513,7 +540,6 @@ def test_what_is_not_proved_is_refused(changes, error):
 def test_ids_with_several_events_pay_for_all_of_them():
     one, three = (plan_of(unit=unit).main for unit in ("event", tg.Contributions(3)))
     assert float(three.law.scale / one.law.scale) == pytest.approx(3, rel=1e-3)
-    assert clip_reading.first_choice(plan_of()) == 2
 
 
 def test_beyond_the_end_nothing_is_measured():

@@ -204,7 +204,7 @@ def test_what_a_gauge_refuses_is_refused_alike(wrong):
 def test_without_a_length_pure_epsilon_is_judged_at_many_lengths():
     unknown = plan(views=[tg.Running()], unit="event", epsilon=1)
     assert unknown.plan.strategy.weights  # larger blocks get less of the budget
-    for steps in (1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24):
+    for steps in (1 << 10, 1 << 17, 1 << 24):  # more of them in test_block_design.py
         gain = unknown.plan.strategy.worst_variance_gain(tg.Running(), steps)
         known = plan(views=[tg.Running()], unit="event", epsilon=1, horizon=steps)
         assert not known.plan.strategy.weights

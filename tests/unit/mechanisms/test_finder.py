@@ -13,13 +13,14 @@ import pytest
 import tidegauge as tg
 from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
 from tidegauge.mechanisms import finder as module
+from tidegauge.mechanisms import item_keys
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.secret import incarnation_key
+from tidegauge.mechanisms.secret import noise_key
 from tidegauge.noise.randomness import stored_words
 from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.identity import Identity
@@ -190,7 +191,7 @@ def test_which_item_came_first_changes_nothing_for_any_item(name, monkeypatch):
     renumber = np.empty(items, np.int64)
     renumber[order] = np.arange(items)
     monkeypatch.setattr(
-        module, "stored_words", lambda *context: Renumbered(stored_words(*context), order)
+        item_keys, "stored_words", lambda *context: Renumbered(stored_words(*context), order)
     )
     again = told(plan, [0, 20, STEPS], (when, renumber[numbers], amounts))
     assert whole[0] == {int(order[item]): rows for item, rows in again[0].items()}
@@ -223,6 +224,34 @@ def test_hidden_items_leave_nothing():
         assert np.array_equal(one, two), field.name
     assert repr(found) == repr(again)
     assert repr(finder) == repr(other) == f"Finder(step={STEPS})"
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_further_release_has_noise_of_its_own_for_all_that_is_not_visible(name):
+    """Items that are not shown have what they would have had under the later key alone."""
+    plan, at, events = PLANS[name], 20, stream()
+    when, numbers, amounts = events
+    early, late = when < at, when >= at
+    finder = Finder(plan, [(0, KEYS[0])], gauge="visits")
+    first = finder.measure(at, when[early], numbers[early], amounts[early])
+    older = {key: array for key, array in finder.state.items() if key not in ("since", "again")}
+    again = Finder(plan, [(0, KEYS[0]), (at, KEYS[1])], gauge="visits", state=older, step=at)
+    again.begin_again()
+    found = again.measure(STEPS - at, when[late] - at, numbers[late], amounts[late])
+    shown = np.isin(found.numbers, first.numbers)
+    assert (found.new == ~shown).all()
+    assert (found.visible_from[~shown] >= at).all()
+    alone, starts, _ = told(plan, [0, at, STEPS], events, keys=((0, KEYS[1]),))
+    past = dict(zip(found.numbers[found.new].tolist(), found.past.T.tolist(), strict=True))
+    rows = dict(zip(found.numbers.tolist(), found.measured.T.tolist(), strict=True))
+    begun = dict(zip(found.numbers.tolist(), found.visible_from.tolist(), strict=True))
+    both = past.keys() & alone.keys()
+    assert {number < numbers[early].max() for number in both} == {True, False}
+    assert all(past[number] + rows[number] == alone[number] for number in both)
+    later = {number: step for number, step in starts.items() if step >= at}
+    ours = {number: step for number, step in begun.items() if number in later and number in past}
+    assert ours == {number: step for number, step in later.items() if number in ours}
+    assert ours
 
 
 def test_history_is_kept_of_hidden_items_only():
@@ -330,8 +359,8 @@ def test_keys_that_leave_a_step_without_noise_are_refused(keys):
 
 
 def test_keys_are_fresh_and_belong_to_noise():
-    assert len({incarnation_key() for _ in range(20)}) == 20
-    assert 32 == len(incarnation_key())
+    assert len({noise_key() for _ in range(20)}) == 20
+    assert 32 == len(noise_key())
 
 
 def test_a_plan_of_known_cells_needs_a_meter():
@@ -346,17 +375,17 @@ def test_a_finder_stays_where_it_is():
         with pytest.raises(LiveState):
             attempt(finder)
     none = [np.zeros(0, np.int64)] * 3
-    finder._busy.acquire()
+    finder._turn._busy.acquire()
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
     with pytest.raises(LiveState, match="inside a block"):
         finder.measure(1, *none)
-    finder._busy.release()
-    finder._owner = os.getpid() + 1
+    finder._turn._busy.release()
+    finder._turn._owner = os.getpid() + 1
     with pytest.raises(LiveState, match="a fork of it"):
         finder.measure(1, *none)
-    finder._owner = os.getpid()
+    finder._turn._owner = os.getpid()
     finder.close()
     with pytest.raises(LiveState, match="closed"):
         finder.measure(1, np.array([0]), np.array([0]), np.array([1]))

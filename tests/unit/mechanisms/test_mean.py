@@ -260,3 +260,15 @@ def test_beyond_the_end_a_gauge_of_means_is_as_it_was():
     with pytest.raises(tg.StreamEnded):
         gauge.update_many([1], [0], 3)
     assert gauge.update_many([1], [0], 2)["running"].value.shape == (2,)
+
+
+def test_it_says_what_it_promises_in_the_words_that_were_declared():
+    gauge = tg.MeanGauge(
+        views=[tg.Running()], bounds=(-30, 1500), cells=["a", "b"], unit="event", epsilon=1,
+        delta=1e-9, horizon=40, max_events_per_step=500,
+    )  # fmt: skip
+    text = gauge.statement()
+    for said in ("bounds: -30, 1500", "cells: a, b", "max_events_per_step: 500", "horizon: 40"):
+        assert said in text
+    assert "max_change" not in text
+    assert "step=0" in repr(gauge)

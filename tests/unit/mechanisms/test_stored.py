@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from functools import cache, partial
 
 import pytest
 from hypothesis import given
@@ -122,15 +123,29 @@ def plan_with(strategy):
     return replace(plan, strategy=strategy, law=DiscreteLaplace(scale), max_per_step=1)
 
 
-PLANS = [
-    *(made(kind) for kind in REQUESTS),
-    plan_with(Blocks((1, 4, 16), signed=False)),
-    plan_with(window_sum(8, "paper")),
-    plan_with(OpenBlocks((1, 4), (Running(),), weights=(3, 2))),
-]
+MAKERS = {
+    **{getattr(kind, "__name__", kind): partial(made, kind) for kind in REQUESTS},
+    "fixed Blocks": lambda: plan_with(Blocks((1, 4, 16), signed=False)),
+    "Blocks as printed": lambda: plan_with(window_sum(8, "paper")),
+    "weighted OpenBlocks": lambda: plan_with(OpenBlocks((1, 4), (Running(),), weights=(3, 2))),
+}
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: type(plan.strategy).__name__)
+@cache
+def plan_named(name):
+    """A plan, made once, and not before a test asks for it."""
+    return MAKERS[name]()
+
+
+def every_plan():
+    return [plan_named(name) for name in MAKERS]
+
+
+@pytest.fixture(params=MAKERS)
+def plan(request):
+    return plan_named(request.param)
+
+
 def test_a_plan_comes_back_bit_for_bit(plan):
     restored = GaugePlan.restore(as_stored(plan))
     assert restored == plan
@@ -155,7 +170,7 @@ def test_the_plans_above_hold_every_strategy():
         DecayedTree,
         PolynomialSum,
     }
-    assert {type(plan.strategy) for plan in PLANS} == every
+    assert {type(plan.strategy) for plan in every_plan()} == every
 
 
 def test_an_id_unit_comes_back():
@@ -166,9 +181,9 @@ def test_an_id_unit_comes_back():
 def test_restoring_fits_nothing(monkeypatch):
     from tidegauge.strategies import blt
 
-    stored = [as_stored(plan) for plan in PLANS]
+    stored = [as_stored(plan) for plan in every_plan()]
     monkeypatch.setattr(blt, "fit", None)
-    assert [GaugePlan.restore(data) for data in stored] == PLANS
+    assert [GaugePlan.restore(data) for data in stored] == every_plan()
 
 
 def numbers(value, path=()):
@@ -194,7 +209,6 @@ def changed(data, path, value):
     return copy
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: type(plan.strategy).__name__)
 def test_noise_below_sensitivity_over_cost_is_refused(plan):
     data = as_stored(plan)
     less = plan.law.scale * (1 - Fraction(1, 10**6))
@@ -202,7 +216,6 @@ def test_noise_below_sensitivity_over_cost_is_refused(plan):
         GaugePlan.restore(changed(data, ("law", "scale"), less))
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: type(plan.strategy).__name__)
 def test_no_single_changed_number_weakens_the_promise(plan):
     from tidegauge.strategies.strategy import Norm
 
@@ -260,7 +273,7 @@ def test_what_was_not_written_by_us_is_refused(path, value, message):
         GaugePlan.restore(changed(data, path, value))
 
 
-@pytest.mark.parametrize("name", sorted(as_stored(PLANS[0])))
+@pytest.mark.parametrize("name", sorted(as_stored(made(Identity))))
 def test_a_missing_field_is_refused(name):
     data = as_stored(made(Identity))
     del data[name]

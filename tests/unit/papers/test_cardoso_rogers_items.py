@@ -460,7 +460,7 @@ def test_live_systems_are_not_copied_closed_or_interrupted(made):
     with pytest.raises(LiveState, match="closed"):
         closed.update(None)
     broken = made()
-    broken._busy.acquire()
+    broken._turn._busy.acquire()
     with pytest.raises(LiveState, match="interrupted"):
         broken.update(None)
 

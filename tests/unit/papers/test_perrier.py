@@ -328,10 +328,10 @@ def test_a_live_system_is_not_copied_and_ends_when_it_is_closed() -> None:
     for act in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(LiveState):
             act(system)
-    system._owner += 1
+    system._turn._owner += 1
     with pytest.raises(LiveState, match="fork"):
         system.update(1.0)
-    system._owner -= 1
+    system._turn._owner -= 1
     with system:
         assert "step=10" in repr(system)
     with pytest.raises(LiveState, match="closed"):

@@ -251,13 +251,13 @@ def test_what_is_told_of_a_plan(planned):
 
 def test_names_add_to_the_odds_and_to_every_delta(planned):
     plan = planned(CONFIG.replace("1e-6", "0.01"))
-    mu = plan.noise().mu
+    mu = plan.spent_on_noise().mu
     normal = NormalDist()
     found = 100 * (normal.cdf(normal.inv_cdf(0.05) + float(mu)) + float(plan.names))
     (percent,) = re.findall(r"at most ([\d.]+) times", odds(plan))
     assert found <= float(percent) <= found + 0.11
     rows = k_events(plan)
-    noise = k_event_table(plan.noise(), Fraction(3, 400), [row.events for row in rows])
+    noise = k_event_table(plan.spent_on_noise(), Fraction(3, 400), [row.events for row in rows])
     for row, alone in zip(rows, noise, strict=True):
         assert row.epsilon == alone.epsilon
         assert row.delta >= min(1, alone.delta + row.events * plan.names) * (1 - 1e-9)

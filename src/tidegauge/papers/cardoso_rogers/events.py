@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
-from typing import Any, NoReturn, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import integer, shown
-from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.papers.cardoso_rogers.digits import digit_sum
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.strategies.strategy import Float64, Int64
@@ -187,7 +187,7 @@ class ItemSystem(ABC):
 
     def _begin(self, base: int, end: int, cost: Guarantee) -> None:
         self.base, self._end, self._cost, self._step = base, end, cost, 0
-        self._busy = Lock()  # never given back by an interrupted step
+        self._turn = Turn("system")
 
     @property
     @abstractmethod
@@ -272,32 +272,19 @@ class ItemSystem(ABC):
     def _all(self, steps: list[Any]) -> list[Shown]:
         checked = [self._checked_step(step) for step in steps]
         self._check_live()
-        if not self._busy.acquire(blocking=False):
-            raise LiveState(
-                "Expected a system between two steps, got one inside a step: it was interrupted, "
-                "or another thread is using it. Its noise may be ahead of its releases. Make "
-                "another system, at its own cost."
-            )
-        if self._step + len(checked) > self._end:
-            self._busy.release()
-            raise StreamEnded(
-                f"Expected steps up to {self._end}, got {self._step + len(checked)}. The guarantee "
-                "was computed for these steps only. Make a system with a later end."
-            )
-        releases = []
-        for counts in checked:
-            releases.append(self._released(counts))
-            self._step += 1
-        self._busy.release()
+        with self._turn:
+            if self._step + len(checked) > self._end:
+                raise StreamEnded(
+                    f"Expected steps up to {self._end}, got {self._step + len(checked)}. The "
+                    "guarantee was computed for these steps only. Make a system with a later end."
+                )
+            releases = []
+            for counts in checked:
+                releases.append(self._released(counts))
+                self._step += 1
         return releases
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live system, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy what it released, or make another one."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("system")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(step={self._step}, end={self._end}, cost={self._cost})"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
-from threading import Lock
-from typing import Any, NoReturn, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +13,6 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import (
     InvalidInput,
     InvalidParameter,
-    LiveState,
     StreamEnded,
     UnsupportedCombination,
 )
@@ -25,6 +22,7 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.smooth import MOST_VALUES
 from tidegauge.mechanisms.threshold_rule import ThresholdRule
+from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.papers.perrier.plans import TREE, plans_of
 from tidegauge.papers.perrier.ranges import range_of
 from tidegauge.papers.perrier.threshold import BETA_LT, LAM, P, rule_of
@@ -129,8 +127,7 @@ class ThresholdedSum:
         self._sum = 0.0
         self._rest: tuple[Meter, Reading] | None = None
         self._step = 0
-        self._owner = os.getpid()
-        self._busy = Lock()  # never given back by an interrupted block
+        self._turn = Turn("system")
 
     def _delta(self, delta: Any) -> Any:
         if delta is None and self._end is None:
@@ -254,34 +251,22 @@ class ThresholdedSum:
         return grains_of(array.reshape(-1), self._unit, self._most / self._unit)
 
     def _released(self, exact: Int64) -> Float64:
-        if os.getpid() != self._owner:
-            raise LiveState(
-                "Expected the process that made this system, got a fork of it. Two processes would "
-                "release two thresholds of the same readings. Make it where it is used."
-            )
-        if not self._busy.acquire(blocking=False):
-            raise LiveState(
-                "Expected a system between two blocks, got one inside a block: it was closed or "
-                "interrupted, or another thread is using it. Its noise may be ahead of its "
-                "releases. Make another system, at its own cost."
-            )
-        if self._end is not None and self._step + len(exact) > self._end:
-            self._busy.release()
-            raise StreamEnded(
-                f"Expected steps up to {self._end}, got {self._step + len(exact)}. The guarantee "
-                "was computed for these steps only. Make a system with a later end."
-            )
-        out = np.full(len(exact), np.nan)
-        early = min(len(exact), max(0, self._first - self._step))
-        if early:
-            self._buffer[self._step : self._step + early] = exact[:early]
-            if self._step + early == self._first:
-                self._begin()
-                out[early - 1] = self._sum
-        if early < len(exact):
-            out[early:] = self._sum + self._decoded(exact[early:])
-        self._step += len(exact)
-        self._busy.release()
+        with self._turn:
+            if self._end is not None and self._step + len(exact) > self._end:
+                raise StreamEnded(
+                    f"Expected steps up to {self._end}, got {self._step + len(exact)}. The "
+                    "guarantee was computed for these steps only. Make a system with a later end."
+                )
+            out = np.full(len(exact), np.nan)
+            early = min(len(exact), max(0, self._first - self._step))
+            if early:
+                self._buffer[self._step : self._step + early] = exact[:early]
+                if self._step + early == self._first:
+                    self._begin()
+                    out[early - 1] = self._sum
+            if early < len(exact):
+                out[early:] = self._sum + self._decoded(exact[early:])
+            self._step += len(exact)
         return out
 
     def _begin(self) -> None:
@@ -311,7 +296,7 @@ class ThresholdedSum:
 
     def close(self) -> None:
         """Erase the key and the first readings; nothing more is released."""
-        self._busy.acquire(blocking=False)  # and never given back
+        self._turn.end()
         self._buffer[:] = 0
         if self._rest is not None:
             self._rest[0].close()
@@ -322,13 +307,7 @@ class ThresholdedSum:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        raise LiveState(
-            "Expected one live system, got an attempt to copy or pickle it. Two copies would draw "
-            "the same noise for different data. Copy what it released, or make another one."
-        )
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("system")
 
     def __repr__(self) -> str:
         return f"ThresholdedSum(first={self._first}, step={self._step}, cost={self._cost})"

@@ -8,10 +8,10 @@ from tidegauge.strategies.decay import Exponential
 from tidegauge.strategies.decayed.tree import DecayedTree
 from tidegauge.strategies.strategy import Norm
 
-__all__ = ["exponential_sum"]
+__all__ = ["build_exponential_sum"]
 
 
-def exponential_sum(asked: Asked, *, printed: bool = False) -> DecayedTree:
+def build_exponential_sum(asked: Asked, *, printed: bool = False) -> DecayedTree:
     """Return the tree of the one exponential decay that is asked, on a lattice of 2^-20.
 
     Raises:

@@ -9,12 +9,12 @@ from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Running
 from tidegauge.strategies.strategy import Norm
 
-__all__ = ["first_occurrences"]
+__all__ = ["build_first_occurrences"]
 
 _GAUSSIAN_BITS = 20  # of the lattice: rounded Gaussian noise needs one finer than whole values
 
 
-def first_occurrences(asked: Asked) -> Blocks:
+def build_first_occurrences(asked: Asked) -> Blocks:
     """Return the binary tree of the paper for everything since the start.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,41 +10,42 @@ from numpy.typing import NDArray
 
 from tidegauge.errors import InvalidInput
 from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.totals import range_of, wrong_sign
 from tidegauge.strategies.strategy import Int64
 
-__all__ = ["Events", "checked_events"]
+__all__ = ["Occurrences", "checked_occurrences"]
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class Occurrences:
     """Triples of a step, an item and an exact total in grains.
 
     A total of 0 is not nothing: an event of the item occurred. Private.
     """
 
-    steps: Int64
-    items: Int64
-    amounts: Int64
+    steps: Int64 = field(repr=False)
+    items: Int64 = field(repr=False)
+    amounts: Int64 = field(repr=False)
 
     @staticmethod
-    def sorted(steps: Int64, items: Int64, amounts: Int64) -> Events:
+    def sorted(steps: Int64, items: Int64, amounts: Int64) -> Occurrences:
         """Put triples of any order into order of items, then steps."""
         order = np.lexsort((steps, items))
-        return Events(steps[order], items[order], amounts[order])
+        return Occurrences(steps[order], items[order], amounts[order])
 
-    def of(self, numbers: Int64) -> Events:
+    def of(self, numbers: Int64) -> Occurrences:
         """Return the events of some items, by their places in ``numbers``, in order of steps.
 
         These are in order of items; ``numbers`` increases.
         """
         if not len(numbers):
-            return Events(*[np.zeros(0, np.int64)] * 3)
+            return Occurrences(*[np.zeros(0, np.int64)] * 3)
         low, high = np.searchsorted(self.items, (numbers[0], numbers[-1] + 1))
         places = np.searchsorted(numbers, self.items[low:high])
         mine = np.flatnonzero(numbers[places] == self.items[low:high])
         mine = mine[np.argsort(self.steps[low:high][mine], kind="stable")]
         steps, amounts = self.steps[low:high][mine], self.amounts[low:high][mine]
-        return Events(steps, places[mine], amounts)
+        return Occurrences(steps, places[mine], amounts)
 
     def dense(self, start: int, stop: int, width: int) -> tuple[Int64, NDArray[np.uint8]]:
         """Return totals, and whether anything occurred, of shape (steps, width).
@@ -61,27 +62,27 @@ class Events:
         exact[where], seen[where] = self.amounts[low:high], 1
         return exact, seen
 
-    def only(self, wanted: NDArray[np.bool_]) -> Events:
+    def only(self, wanted: NDArray[np.bool_]) -> Occurrences:
         """Return the events of items that are wanted, in their order."""
         mine = wanted[self.items]
-        return Events(self.steps[mine], self.items[mine], self.amounts[mine])
+        return Occurrences(self.steps[mine], self.items[mine], self.amounts[mine])
 
-    def followed_by(self, block: Events, first: int) -> Events:
+    def followed_by(self, block: Occurrences, first: int) -> Occurrences:
         """Return these and those of a block that begins at ``first``, by steps, then items.
 
         The order does not depend on where a stream is cut.
         """
         order = np.lexsort((block.items, block.steps))
-        return Events(
+        return Occurrences(
             np.concatenate([self.steps, block.steps[order] + first]),
             np.concatenate([self.items, block.items[order]]),
             np.concatenate([self.amounts, block.amounts[order]]),
         )
 
 
-def checked_events(
+def checked_occurrences(
     plan: GaugePlan, known: int, steps: int, when: Any, items: Any, amounts: Any
-) -> tuple[Events, int]:
+) -> tuple[Occurrences, int]:
     """Return the events of a block, clamped as declared, and how many were clamped.
 
     No message shows a value of the data.
@@ -108,7 +109,7 @@ def checked_events(
             "Expected steps, items and amounts as int64 arrays of one shape (n,), got others. "
             "They would not belong together. Convert them first."
         )
-    events = Events.sorted(when, items, amounts)
+    events = Occurrences.sorted(when, items, amounts)
     if len(when) and not (when.min() >= 0 and when.max() < steps):
         raise InvalidInput(
             f"Expected steps in [0, {steps}), got one outside. It would count in another block. "
@@ -126,14 +127,8 @@ def checked_events(
             "Expected one total for an item and step, got two. One of them would be lost. "
             "Add them up first."
         )
-    neighbors, most = plan.neighbors, plan.max_per_step
-    low, high = -most if neighbors.low < 0 else 0, most if neighbors.high > 0 else 0
-    if (neighbors.low == 0 and (amounts < 0).any()) or (
-        neighbors.high == 0 and (amounts > 0).any()
-    ):
-        raise InvalidInput(
-            "Expected totals of the declared sign, got another. max_change says that no "
-            "contribution has it. Declare max_change=(low, high) for signed sums."
-        )
+    low, high = range_of(plan)
+    if (low == 0 and (amounts < 0).any()) or (high == 0 and (amounts > 0).any()):
+        raise wrong_sign(plan)
     clamped = int((events.amounts < low).sum() + (events.amounts > high).sum())
-    return Events(events.steps, events.items, np.clip(events.amounts, low, high)), clamped
+    return Occurrences(events.steps, events.items, np.clip(events.amounts, low, high)), clamped

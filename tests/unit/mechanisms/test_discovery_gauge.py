@@ -4,14 +4,21 @@ import copy
 import dataclasses
 import itertools
 import os
+import threading
 
 import numpy as np
 import pytest
 
 import tidegauge as tg
-from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, StreamEnded
+from tidegauge.errors import (
+    InvalidInput,
+    InvalidParameter,
+    LiveState,
+    StreamEnded,
+    UnsupportedCombination,
+)
 from tidegauge.mechanisms import discovery_gauge as module
-from tidegauge.mechanisms import finder
+from tidegauge.mechanisms import item_keys
 from tidegauge.noise.randomness import stored_words
 
 KEY = b"k" * 32
@@ -22,7 +29,7 @@ NAMES = ["milk", "Milk", "", "ü", "u\u0308", "a\nb", "a,b", "1", "1.0", " 1", "
 
 @pytest.fixture(autouse=True)
 def fixed_key(monkeypatch):
-    monkeypatch.setattr(module, "incarnation_key", lambda: KEY)
+    monkeypatch.setattr(module, "noise_key", lambda: KEY)
 
 
 def gauge(**changes):
@@ -104,7 +111,7 @@ def released(monkeypatch, stream, **changes):
     """What a reader sees under noise keyed by name."""
     numbered = []
     monkeypatch.setattr(
-        finder, "stored_words", lambda *context: ByName(stored_words(*context), numbered)
+        item_keys, "stored_words", lambda *context: ByName(stored_words(*context), numbered)
     )
     made, seen = gauge(**changes), []
     for step in stream:
@@ -246,6 +253,53 @@ def test_a_gauge_stays_where_it_is():
         made.update({"milk": 1})
     with pytest.raises(LiveState):
         made.update({"milk": 1})
+
+
+def test_a_second_thread_is_refused_while_a_block_is_measured(monkeypatch):
+    made, refused = gauge(), []
+    measure = made._finder.measure
+
+    def while_another_comes(*block):
+        def other():
+            with pytest.raises(LiveState, match="inside a block"):
+                made.update({"alpha": 1})
+            refused.append(True)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return measure(*block)
+
+    monkeypatch.setattr(made._finder, "measure", while_another_comes)
+    made.update({"beta": 5000})
+    assert refused == [True]
+    assert list(made.visible_from) == ["beta"]
+    monkeypatch.undo()
+    assert made.update({"beta": 5000})["total"].names == ("beta",)
+
+
+@pytest.mark.parametrize("part", ["_finder.measure", "_reading.grow", "_reading.decode"])
+def test_an_interrupted_gauge_goes_no_further(part, monkeypatch):
+    made = gauge()
+    made.update({"milk": 500})
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    owner, name = part.split(".")
+    monkeypatch.setattr(getattr(made, owner), name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made.update({"bread": 500})
+    monkeypatch.undo()
+    with pytest.raises(LiveState, match="interrupted"):
+        made.update({"bread": 500})
+
+
+@pytest.mark.parametrize("end", [10, 40])
+def test_why_nothing_can_be_discovered_is_said(end):
+    with pytest.raises(UnsupportedCombination, match="part of delta of at least 1e-100") as told:
+        gauge(delta=1e-90, delta_share=1e-12, end=end)
+    assert 1 == str(told.value).count("Expected")
 
 
 def test_it_says_what_it_promises():

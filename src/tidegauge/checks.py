@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import numbers
+import unicodedata
 from fractions import Fraction
 from typing import Any
 
 from tidegauge.errors import InvalidParameter
 
-__all__ = ["LARGEST", "exact", "integer", "shown"]
+__all__ = ["LARGEST", "exact", "integer", "one_line", "shown"]
 
 LARGEST = 10**300
 """No parameter reaches it in size: doubles end at 1.8e308."""
 
 _SHOWN = 60
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))  # categories of Unicode
 
 
 def shown(value: object) -> str:
@@ -29,6 +31,30 @@ def shown(value: object) -> str:
     except ValueError:  # Python refuses to write integers of thousands of digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def one_line(text: str) -> str:
+    r"""Return a text of others as one line of what can be seen: the rest is escaped, as in JSON.
+
+    Line breaks, controls, signs that turn the direction of writing or take no room, and what has no
+    meaning: whoever chooses a name could forge a row with them. Letters that join by such signs
+    are drawn apart.
+
+    Examples:
+        >>> print(one_line("a\nb\u202ec\x1b[31m"))
+        a\nb\u202ec\u001b[31m
+    """
+    if text.isprintable():
+        return text
+    return "".join(_escaped(c) if unicodedata.category(c) in _UNSEEN else c for c in text)
+
+
+def _escaped(sign: str) -> str:
+    """One sign as JSON writes it."""
+    if sign in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[sign]
+    units = sign.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
 
 
 def integer(name: str, value: Any, *, low: int, high: int, why: str = "") -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.checks import shown
+from tidegauge.checks import one_line, shown
 from tidegauge.errors import InvalidParameter, MissingExtra
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def _draw(axes: Axes, times: Sequence[Any], panel: Panel, lowest: bool, labelled
         axes.vlines(times, lower, upper, color=colour, alpha=0.32, linewidth=0.9, zorder=2)
         axes.plot(times, value, color=colour, linestyle="none", marker=".", markersize=2, zorder=3)
     width = 0.95 * axes.get_position().width * _WIDTH  # letters on whole pixels are wider
-    label, size = _fitted(_printable(panel.label), width)
+    label, size = _fitted(one_line(panel.label), width)  # names may hold anything
     axes.set_title(
         label, loc="left", fontsize=size, fontweight="bold", color=colour, pad=3, parse_math=False
     )
@@ -315,11 +315,6 @@ def _advance(letter: str) -> float:
     bold = FontProperties(family="DejaVu Sans", weight="bold", size=100)
     width, _, _ = text_to_path.get_text_width_height_descent(letter, bold, ismath=False)
     return float(width) / 100
-
-
-def _printable(label: str) -> str:
-    """A label in one line; names of discovered cells may hold anything."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in label)
 
 
 def _fitted(label: str, width: float) -> tuple[str, float]:

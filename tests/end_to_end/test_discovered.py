@@ -195,6 +195,8 @@ def test_a_table_and_a_picture_obey_no_name(published):
     shown = CliRunner().invoke(program, words)
     assert shown.exit_code == 0
     assert not set("\x1b\x07\0") & set(shown.stdout)
+    assert "two\\nlines" in shown.stdout
+    assert not any(line.startswith("lines") for line in shown.stdout.splitlines())
     pytest.importorskip("matplotlib")
     words = ["plot", str(folder / "public"), "--view", "running", "-o", str(folder / "a.svg")]
     drawn = CliRunner().invoke(program, words)
@@ -209,7 +211,23 @@ def test_a_terminal_obeys_no_name(form, published):
     code, shown = on_a_terminal(*words, cwd=folder)
     assert code == 0
     assert "red" in shown
+    assert "two\\nlines" in shown
     assert not set("\x1b\x07\0") & set(shown)
+
+
+def test_while_nothing_is_named_every_command_ends_as_ever(tmp_path):
+    folder = write_visits(tmp_path, ["2025-01-06T00:00:00Z,alone"], UNKNOWN)
+    public, picture = str(folder / "public"), folder / "a.svg"
+    run = CliRunner().invoke(program, ["run", str(folder / "visits.yaml")])
+    assert run.exit_code == 0
+    assert "nothing is named yet" in run.stdout
+    for form in ("csv", "table", "jsonl"):
+        words = ["export", public, "--view", "running", "--format", form]
+        assert CliRunner().invoke(program, words).exit_code == 0
+    pytest.importorskip("matplotlib")
+    ended = CliRunner().invoke(program, ["plot", public, "-o", str(picture)])
+    assert ended.exit_code == 0, ended.output
+    assert picture.exists()
 
 
 def test_only_the_operator_hears_how_many_items_there_were(published):

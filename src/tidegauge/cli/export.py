@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tidegauge.checks import one_line
 from tidegauge.cli import completion
 from tidegauge.cli.command import command
-from tidegauge.cli.terminal import Column, Terminal, plain_table, shown_text
+from tidegauge.cli.terminal import Column, Terminal, plain_table, short_name, shown_text
 from tidegauge.cli.views import (
     from_public,
     only_gauge,
@@ -214,20 +215,30 @@ def _write(
     if form == "table":
         title, columns, texts = _texts(table)
         if to_terminal:
-            terminal.table(title, columns, texts)
+            terminal.table(title, columns, [[*map(short_name, row)] for row in texts])
             return
         lines = "\n".join(plain_table(title, columns, texts)) + "\n"
         put_by(output, lambda part: part.write_text(lines, encoding="utf-8"))
     elif to_terminal:
+        drawn = sys.stdout.isatty()  # names may hold anything
+        if drawn and form == "csv":
+            table = _without_breaks(table)
         held = io.BytesIO()  # polars' own errors do not tell a closed pipe from a full disk
         _into(table, form, held, about)
         data = held.getvalue()
-        if form in ("csv", "jsonl") and sys.stdout.isatty():  # names may hold anything
+        if form in ("csv", "jsonl") and drawn:
             data = shown_text(data.decode()).encode()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
         put_by(output, lambda part: _into(table, form, part, about))
+
+
+def _without_breaks(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with each text in one line: a row of CSV is one row of a terminal."""
+    import polars as pl
+
+    return table.with_columns(pl.col(pl.String).map_elements(one_line, return_dtype=pl.String))
 
 
 def _into(table: pl.DataFrame, form: str, target: Any, about: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.cli.terminal import Column, Terminal, short_name
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def _table(
     latest = [_latest(view) for view in views]
     cells = views[0].cells
     first = range(len(cells)) if views[0].view.shown is None else _by_size(views)
-    rows = [[*cells[at], *(texts[at] for texts in latest)] for at in first[:_MOST_ROWS]]
+    rows = [
+        [*map(short_name, cells[at]), *(texts[at] for texts in latest)] for at in first[:_MOST_ROWS]
+    ]
     if folder.plan.gauge(gauge).totals:
         totals = [view.total() for view in views]
         rows.append([*totals[0].cells[0], *(_latest(total)[0] for total in totals)])
@@ -132,7 +134,7 @@ def _ranked(view: PublishedView) -> list[str]:
     half = float(view.half_width[-1])
     part = "" if bool(view.complete[-1]) else " (not full)"
     return [
-        f"{', '.join(str(row[name]) for name, _ in view.view.gauge.by)} "
+        f"{', '.join(short_name(str(row[name])) for name, _ in view.view.gauge.by)} "
         f"{row['value']:z,.0f} ± {half:,.0f}{part} {'~' if row['close'] else ' '}"
         for row in table
     ]

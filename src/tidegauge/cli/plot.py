@@ -71,7 +71,8 @@ def plot(
 
     The guarantee is written below. A picture holds at most 500 readings of a panel; how far they
     are apart is written at its foot. Of cells that are discovered those with the largest last
-    values are drawn, 24 panels at most. Needs the extra "plots".
+    values are drawn, 24 panels at most; while none is named, the picture says so. Needs the extra
+    "plots".
     """
     import numpy as np
 
@@ -139,11 +140,6 @@ def _largest(terminal: Terminal, opened: Sequence[PublishedView]) -> set[int] | 
     first, most = opened[0], max(1, _MOST_FOUND // len(opened))
     if first.view.shown is None:
         return None
-    if not first.cells:
-        raise InvalidInput(
-            f"Expected a cell of {first.view.gauge.name!r} that is named, got none yet. There is "
-            "nothing to draw. Wait until one stands out, or ask for another gauge."
-        )
     if len(first.cells) <= most or first.view.top is not None:
         return None
     terminal.say(
@@ -187,6 +183,8 @@ def _panels(
 
     from tidegauge.plots import OKABE_ITO, Panel
 
+    if opened.view.shown is not None and not opened.cells:
+        return [_empty(len(steps), label or opened.name)]
     found = opened.view.numbers(steps, opened.grains[steps - 1])
     gap = ~opened.view.complete(steps)
     value, lower, upper = (np.array(one) for one in (found.value, found.lower, found.upper))
@@ -199,6 +197,16 @@ def _panels(
         ends = value[:, number], lower[:, number], upper[:, number]
         panels.append(Panel(name, *ends, colour % len(OKABE_ITO), joined))
     return panels
+
+
+def _empty(steps: int, label: str) -> Panel:
+    """The panel of discovered cells of which none is named: what is named depends on data."""
+    import numpy as np
+
+    from tidegauge.plots import Panel
+
+    nothing = np.full(steps, np.nan)
+    return Panel(f"{label}: nothing is named yet", nothing, nothing, nothing)
 
 
 def _drawn(opened: PublishedView) -> Sequence[int]:

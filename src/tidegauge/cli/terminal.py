@@ -6,10 +6,10 @@ plain columns, the same in every environment. Progress exists only on a terminal
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,11 +17,16 @@ from typing import Any, Final, TextIO
 
 import click
 
-__all__ = ["Column", "Terminal", "open_streams", "plain_table", "settle", "shown_text"]
+from tidegauge.checks import one_line
+
+__all__ = [
+    "Column", "Terminal", "open_streams", "plain_table", "settle", "short_name", "shown_text",
+]  # fmt: skip
 
 Progress = Callable[[int, int], None]
 
 _TIGHT: Final = 2  # spaces between plain columns
+_LONGEST: Final = 60  # signs of a name in a table
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,9 @@ class Terminal:
         click.echo(shown_text(text))
 
     def document(self, value: Any) -> None:
-        """Write a result as one JSON document to standard output."""
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True))
+        """Write a result as one JSON document to standard output; its escapes lose nothing."""
+        text = json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+        click.echo(shown_text(text))
 
     def error(self, code: int, text: str) -> None:
         """Say what went wrong, to standard error."""
@@ -79,8 +85,6 @@ class Terminal:
 
     def table(self, title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Write a table to standard output: drawn on a terminal, plain columns elsewhere."""
-        title = shown_text(title)
-        rows = [[shown_text(text) for text in row] for row in rows]
         if sys.stdout.isatty():
             _drawn(title, columns, rows)
         else:
@@ -130,20 +134,35 @@ def settle(stream: TextIO) -> None:
 
 
 def shown_text(text: str) -> str:
-    r"""Return a text without control characters, which could drive a terminal.
+    r"""Return a text of lines of our own; what else could drive a terminal is escaped.
 
     Examples:
-        >>> shown_text("a\x1b[31mb") == "a\ufffd[31mb"
-        True
+        >>> print(shown_text("a\x1b[31mb"))
+        a\u001b[31mb
     """
-    return "".join(
-        "\ufffd" if unicodedata.category(sign) == "Cc" and sign != "\n" else sign for sign in text
-    )
+    return "\n".join(map(one_line, text.split("\n")))
+
+
+def short_name(name: str) -> str:
+    """Return a name as tables on a terminal show it: in one line that is not too long.
+
+    Two long names that differ stay two: they end in a part of their SHA-256.
+
+    Examples:
+        >>> short_name("y" * 1000)
+        'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy...7e33ae'
+    """
+    text = one_line(name)
+    if len(text) <= _LONGEST:
+        return text
+    end = "..." + hashlib.sha256(text.encode()).hexdigest()[:6]
+    return text[: _LONGEST - len(end)] + end
 
 
 def plain_table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in plain columns."""
-    heads = [column.title for column in columns]
+    """Return the lines of a table in plain columns, a row a line whatever its names hold."""
+    title, heads = one_line(title), [one_line(column.title) for column in columns]
+    rows = [[one_line(text) for text in row] for row in rows]
     widths = [max(map(len, cells)) for cells in zip(heads, *rows, strict=True)]
     lines = [title] if title else []
     for row in (heads, ["-" * width for width in widths], *rows):
@@ -162,14 +181,16 @@ def _drawn(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]])
     from rich.text import Text
 
     table = Table(
-        title=Text(title, style="bold") if title else None,
+        title=Text(one_line(title), style="bold") if title else None,
         title_justify="left",
         header_style="bold cyan",
     )
     for column in columns:
         table.add_column(
-            Text(column.title), justify="right" if column.right else "left", overflow="fold"
+            Text(one_line(column.title)),
+            justify="right" if column.right else "left",
+            overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(text) for text in row))
+        table.add_row(*(Text(one_line(text)) for text in row))
     Console().print(table)

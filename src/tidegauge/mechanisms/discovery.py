@@ -24,10 +24,19 @@ from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.decay import Decay, Running, Step, Window
 from tidegauge.strategies.strategy import Strategy
 
-__all__ = ["Discover", "Discovery", "check_discoverable", "deltas", "discover_of", "discovery_of"]
+__all__ = [
+    "MOST_ITEMS",
+    "Discover",
+    "Discovery",
+    "check_discoverable",
+    "deltas",
+    "discover_of",
+    "discovery_of",
+]
 
 _EXPECTED = 100_000
-_MOST_ITEMS = 1 << 31
+MOST_ITEMS = 1 << 31
+"""Most items of one gauge that discovers them: more would not fit into its numbers."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ def discover_of(
     )
     share = exact("delta_share", delta_share, above=0, below=1, why=why)
     why = "It sizes blocks and memory; more are accepted. Say roughly how many items there are."
-    items = integer("expected_items", expected_items, low=1, high=_MOST_ITEMS, why=why)
+    items = integer("expected_items", expected_items, low=1, high=MOST_ITEMS, why=why)
     return Discover(view, share, items)
 
 

@@ -24,6 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from tidegauge.errors import TidegaugeError
+from tidegauge.mechanisms.discovery import MOST_ITEMS
 from tidegauge.mechanisms.intervals import BANDS, Band, level_of
 from tidegauge.mechanisms.request import importance_in
 from tidegauge.planning import fields
@@ -323,6 +324,10 @@ def _discovery_view(value: Any, step_us: int | None) -> Decay:
     return Window(fields.length(value, step_us))
 
 
+def _expected_items(value: Any) -> int:
+    return fields.whole(value, high=MOST_ITEMS)
+
+
 class DiscoverForm(_Strict):
     """When a value that is not known in advance is named."""
 
@@ -336,7 +341,7 @@ class DiscoverForm(_Strict):
         description="Part of delta spent on names",
         json_schema_extra={"default": 0.5},
     )
-    expected_items: Count = Field(
+    expected_items: Annotated[int, _scalar(_expected_items, int)] = Field(
         100_000, description="About how many items will come; more are accepted"
     )
 
@@ -377,6 +382,12 @@ def _values(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationI
         )
     if isinstance(value, dict):
         return handler(value)
+    words = [one for one in value if isinstance(one, Scalar) and not one.quoted]
+    if fields.DISCOVER in words:
+        raise refusal(
+            "Expected known values, got discover in their list. It would be a value of that name, "
+            "and nothing would be discovered. Write COLUMN: discover without brackets, or quote it."
+        )
     return _VALUES.validate_python(value, context=info.context)
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tidegauge.checks import integer
 from tidegauge.mechanisms.clip_plan import ClipPlan
-from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.discovery import MOST_ITEMS, Discover
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.selection import Select, shown_cells
@@ -50,8 +50,8 @@ MOST_CELLS = 1 << 20
 """Most cells of one gauge: with a thousand steps that is 8 GB of exact totals."""
 
 
-UNKNOWN_CELLS = 1 << 31
-"""Most items of one gauge that discovers its cells: more would not fit into its numbers."""
+UNKNOWN_CELLS = MOST_ITEMS
+"""Of a gauge that discovers its cells, nobody knows how many: at most so many."""
 
 
 @dataclass(frozen=True)

@@ -309,6 +309,7 @@ def left_out(plan: Plan) -> tuple[str, ...]:
         *cut,
         "So the numbers may differ from the truth by more than noise. The intervals cover the "
         "noise alone.",
+        *_of_newly_named(plan),
     )
 
 
@@ -332,6 +333,18 @@ def _of_values(plan: Plan) -> tuple[list[str], list[str]]:
         rows.append("rows without a value in a column whose different values are counted")
         cut.append("Values are different if their texts are, byte for byte.")
     return rows, cut
+
+
+def _of_newly_named(plan: Plan) -> list[str]:
+    """What a reader has to know of the numbers of a value that has just been named."""
+    if not any(gauge.discover for gauge in plan.gauges):
+        return []
+    return [
+        "A value is named because its noisy number passed the threshold. So numbers near the "
+        "threshold are too high on average at the step of naming, and an interval made for one "
+        "cell covers them less often than its level says; at later steps, as far as their noise "
+        "is the same, too. Intervals of ranked cells, which hold at once, are not concerned."
+    ]
 
 
 def at_rest(plan: Plan) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tidegauge.cli.terminal import Column, Terminal, shown_text
+from tidegauge.cli.terminal import Column, Terminal, plain_table, short_name, shown_text
 
 COLUMNS = [Column("carrier"), Column("value", right=True)]
 ROWS = [["UA", "1,112"], ["ünited", "7"]]
@@ -66,10 +66,46 @@ def test_without_a_terminal_there_is_no_progress(capsys):
     assert ("", "") == (shown.out, shown.err)
 
 
-@pytest.mark.parametrize("sign", ["\x1b", "\x07", "\r", "\x9b", "\x00", "\t"])
+DRIVING = ["\x1b", "\x07", "\r", "\x9b", "\x00", "\t", "\x7f", "\u2028", "\u2029", "\u202e",
+           "\u2066", "\u200b", "\ufeff", "\ue000", "\ud800", "\uffff", "\U000e0041"]  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", DRIVING)
 def test_names_cannot_drive_a_terminal(sign, capsys):
-    assert "a\ufffdb" == shown_text(f"a{sign}b")
+    escaped = json.dumps(sign)[1:-1] if sign != "\x7f" else "\\u007f"
+    assert f"a{escaped}b" == shown_text(f"a{sign}b")
     Terminal().table(f"t{sign}", COLUMNS, [[f"U{sign}A", "1"]])
     Terminal().error(1, f"e{sign}")
     shown = capsys.readouterr()
     assert sign not in shown.out + shown.err
+
+
+def test_a_name_forges_no_row(capsys, monkeypatch):
+    forged = "mm\n\nApproved. Deaths: 4,711 \u00b1 2\nbread"
+    lines = plain_table("t", COLUMNS, [[forged, "1"], ["b", "2"]])
+    assert 5 == len("\n".join(lines).splitlines())
+    assert "mm\\n\\nApproved" in lines[3]
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
+    Terminal().table("t", COLUMNS, [[forged, "1"]])
+    assert 1 == len([line for line in capsys.readouterr().out.splitlines() if "Approved" in line])
+
+
+def test_letters_of_all_languages_are_shown_as_they_are():
+    for text in ("e\u0301", "\u00e9", "\u6771\u4eac\u3000\u99c5", "\u0645\u0631", "a\xa0b", "\\n"):
+        assert text == shown_text(text) == short_name(text)
+
+
+def test_a_document_on_a_terminal_is_escaped_and_whole(capsys):
+    name = "a\u202eb\x9b\n\U000e0041\x7f"
+    Terminal().document({"name": name})
+    out = capsys.readouterr().out
+    assert not {"\u202e", "\x9b", "\U000e0041", "\x7f"} & set(out)
+    assert {"name": name} == json.loads(out)
+
+
+def test_long_names_are_cut_and_stay_two():
+    one, two = short_name("x" * 1000 + "a"), short_name("x" * 1000 + "b")
+    assert 60 == len(one) == len(two)
+    assert one != two
+    assert 60 == len(short_name("\n" * 1000))

@@ -90,8 +90,10 @@ MISTAKES = {
     "mu": ("epsilon: 1, delta: 1e-6", "mu: 0.5", "10:16", "got mu alone"),
     "a share of nothing": ("0.25", "0", "12:44", "between 0 and 1"),
     "a share of all": ("0.25", "1", "12:44", "between 0 and 1"),
-    "no items": ("300", "0", "12:66", "a whole number from 1"),
-    "items beyond counting": ("300", "3000000000", "12:66", "expected_items"),
+    "no items": ("300", "0", "12:66", "from 1 to 2147483648"),
+    "items beyond counting": ("300", "3000000000", "12:66", "from 1 to 2147483648"),
+    "in brackets": ("dest: discover", "dest: [discover]", "10:16", "without brackets"),
+    "among known ones": ("dest: discover", "dest: [JFK, discover]", "10:16", "or quote it"),
     "half an item": ("300", "0.5", "12:66", "whole number"),
     "another view": ("view: running", "view: half_life", "12:22", "duration"),
     "a field beside": ("expected_items", "expected_item", "12:50", "expected_items"),
@@ -115,6 +117,12 @@ def test_each_mistake_has_its_place_and_its_remedy(read, old, new, place, messag
         f"{p.line}:{p.column} {p.message}" for p in found
     ]
     assert all(p.message.startswith("Expected ") for p in found)
+
+
+def test_quoted_it_is_a_value(read):
+    text = re.sub(r" *discover: \{view.*\n", "", CONFIG)
+    (gauge,) = read(text.replace("dest: discover", "dest: ['discover']")).gauges
+    assert (gauge.by, gauge.discover) == ((("dest", ("discover",)),), None)
 
 
 def test_running_names_need_an_end(read):

@@ -229,12 +229,13 @@ def _refused_by_name(request: Request, candidate: Candidate) -> UnsupportedCombi
 def _unsupported(request: Request, tried: Sequence[Candidate]) -> UnsupportedCombination:
     """Why nothing serves a gauge: most often, numbers that are too large."""
     where = f"Gauge {request.name}: " if request.name else ""
-    if request.discover is not None or request.rescaled:
+    if request.discover is not None or request.rescaled or request.select is not None:
         refused = next(candidate.verdict for candidate in tried if candidate.plan is None)
         reason = refused.removeprefix("refused: ").removesuffix(".")
         if reason.startswith("Expected "):
             return UnsupportedCombination(f"{where}{reason}.")
         asked = "items that are discovered" if request.discover else "a clip that moves"
+        asked = asked if request.select is None else "cells that are chosen"
         return UnsupportedCombination(
             f"{where}Expected what serves {asked}, got what does not: {reason}. Noise would not "
             "hide an event. Lower max_per_step, or declare a nearer end."

@@ -34,6 +34,7 @@ _PICKS, _COUNTS, _TESTS = 1, 2, 1  # shares of a gauge's cost
 _CHANCE = 0.05
 _LATTICE = 1 << 20  # picks are made on it
 _MOST = 1 << 40
+_LARGEST_SCALE = 1 << 30  # of picks, in grains
 _WHY_K = "So many cells are shown at a time. Write 10."
 _WHY_SWITCHES = "Each is another choice of k cells and another run of tests. Write 20."
 _WHY_MARGIN = "It is a lead in counts. Leave it out for one that noise rarely passes."
@@ -95,7 +96,23 @@ class Select:
                     "many steps there are. Give end, or margin: 100, say."
                 )
             margin = quiet_margin(epsilon, _lead_change(neighbors), 4, end, self.switches)
+            margin += self._picked_lead(scale, neighbors)
+        if scale >= _LARGEST_SCALE or margin > _MOST:
+            raise UnsupportedCombination(
+                "Expected choices whose noise is below 2^30 grains, got more noise than counts "
+                "have room for. No choice would mean anything. Raise epsilon or rho, ask for fewer "
+                "switches, or protect fewer events of an id"
+            )
         return Selection(self.k, self.switches, margin, scale, epsilon)
+
+    def _picked_lead(self, scale: Fraction, neighbors: Neighbors) -> int:
+        """By how much a cell that no choice picked rarely leads one that it did.
+
+        The difference of two Gumbel draws passes L with a chance below e^(-L / scale): over all
+        pairs and choices in at most one of twenty streams.
+        """
+        pairs = max(1, neighbors.known_cells - self.k) * self.k * (self.switches + 1)
+        return math.ceil(float(scale) * math.log(pairs / _CHANCE))
 
 
 @final
@@ -132,7 +149,7 @@ class Selection:
     def __post_init__(self) -> None:
         Select(self.k, self.switches, self.margin)
         for name in ("scale", "epsilon"):
-            exact(name, getattr(self, name), above=0, why=_WHY_SCALE)
+            exact(name, getattr(self, name), above=0, below=_LARGEST_SCALE, why=_WHY_SCALE)
 
     def cost(self, neighbors: Neighbors) -> ZCDPCost:
         """Return what all choices and tests cost together, over the whole stream."""

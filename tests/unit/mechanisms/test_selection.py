@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
@@ -130,14 +131,37 @@ def test_a_stranger_recomputes_the_epsilon():
 def test_a_margin_that_is_not_given_is_passed_by_noise_in_few_streams():
     plan, end = planned(), 100
     epsilon = plan.selection.epsilon
-    margin = quiet_margin(epsilon, 1, 4, end, 3)
-    assert margin == plan.selection.margin
-    assert 2 * margin == plan.selection.noticed(plan.neighbors, end)
+    quiet, scale = quiet_margin(epsilon, 1, 4, end, 3), float(plan.selection.scale)
+    k, cells = plan.selection.k, plan.neighbors.cells
+    picked = math.ceil(scale * math.log((cells - k) * k * 4 / 0.05))
+    assert quiet + picked == plan.selection.margin
+    assert 2 * quiet + picked == plan.selection.noticed(plan.neighbors, end)
     assert plan.selection.noticed(plan.neighbors, None) is None
     assert 7 == planned(select=Select(2, 3, 7)).selection.margin
     with pytest.raises(UnsupportedCombination, match="end or a margin"):
         CHOICE.bought(GaussianCost(1), neighbors(), None)
     assert 7 == Select(2, 3, 7).bought(GaussianCost(1), neighbors(), None).margin
+
+
+def test_a_choice_by_noise_makes_no_switch_afterwards():
+    """Of many cells that are as large as the margin allows, a choice may miss some."""
+    k, cells, streams = 100, 1000, 400
+    plan = planned(
+        ZCDP(Fraction(1, 2)), select=Select(k, 5, None), neighbors=neighbors(k, 5, cells)
+    )
+    margin, scale = plan.selection.margin, float(plan.selection.scale)
+    rng = np.random.default_rng(5)
+    for tried, most in ((margin, 0.05), (quiet_margin(plan.selection.epsilon, 1, 4, 100, 5), 1)):
+        keys = rng.gumbel(0, scale, (streams, cells))
+        keys[:, :k] += tried
+        missed = (np.sort(keys[:, :k], axis=1)[:, 0] < np.sort(keys[:, k:], axis=1)[:, -1]).mean()
+        assert missed <= most
+    assert missed > 0.2  # with a margin for tests alone: the broken twin
+
+
+def test_noise_of_choices_that_no_count_could_have_is_refused():
+    with pytest.raises(UnsupportedCombination, match="more noise than counts"):
+        planned(ZCDP(Fraction(1, 10**18)), select=Select(5, 1, 3))
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ run: setup       ## publish a year of real flights privately; ends with a table 
 
 groceries: setup ## publish histograms of supermarket baskets: departments, products, the top ten
 	$(BIN)/python examples/groceries/prepare.py
-	$(BIN)/tidegauge run examples/groceries/pharmacy.yaml
+	$(BIN)/tidegauge run -q examples/groceries/pharmacy.yaml
 	$(BIN)/tidegauge run examples/groceries/groceries.yaml
-	$(BIN)/tidegauge run examples/groceries/types.yaml
+	$(BIN)/tidegauge run -q examples/groceries/types.yaml
 	$(BIN)/tidegauge plot examples/groceries/output/public --gauge types -o examples/groceries/output/types.png --force
 	@echo "The statement: examples/groceries/output/public/PRIVACY.md. The picture: examples/groceries/output/types.png"
 

@@ -95,6 +95,9 @@ def export(
 
     It needs neither the store nor the data, and costs no privacy. A view that nobody had planned is
     decoded from the measurement; its ratio is told, and what planning for it would have given.
+
+    Cells of a CSV file are text: read them with keep_default_na=False (pandas) or use Parquet. A
+    spreadsheet may execute a name that begins with "=".
     """
     from tidegauge.engine.public import PublicFolder
 

@@ -43,7 +43,7 @@ def tell_latest(terminal: Terminal, public: Path, outcome: Outcome) -> None:
             _table(terminal, folder, gauge, views)
         else:
             _ranks(terminal, folder, gauge, views)
-    if outcome.first == 0:
+    if outcome.first == 0 and not terminal.quiet:
         from tidegauge.planning.statement import first_page
 
         terminal.data(first_page(folder.statement()))
@@ -101,9 +101,12 @@ def _ranks(
     columns = [Column("rank", right=True), *(Column(view.name, right=True) for view in views)]
     terminal.table(title, columns, rows)
     terminal.data(
-        "~: the next one may as well have more. A row without ~ is a cut: it and all above"
+        "~: the next one may as well have more. A row without ~ is a cut: with "
+        f"{100 * planned.mechanism.level:.10g} % certainty"
     )
-    terminal.data(f"it truly have more than {rest} below it.\n")
+    terminal.data(
+        f"at this step it and all above it have more than {rest} below it, of what counted.\n"
+    )
     if select is not None:
         chosen = views[0].view.chosen
         used = 0 if chosen is None or not len(chosen.used) else int(chosen.used[-1])

@@ -233,6 +233,8 @@ def _tell(terminal: Terminal, told: dict[str, Any]) -> None:
         for view in gauge["views"]:
             if "stands_out" in view:
                 terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
+    if "delta_spent" in told:
+        terminal.data(f"{told['delta_spent']}.")
     terminal.data("")
     columns = [Column(title, right=True) for title in ("together", "epsilon", "delta")]
     rows = [
@@ -263,14 +265,9 @@ def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
 
 
 def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> None:
-    """When a name is shown, and how delta is spent."""
-    terminal.data(f"{gauge}: {found['named']}.")
-    streams = "" if found["adaptive"] else ", for streams fixed in advance"
-    names, noise = (f"{found[of]:g}".replace("e-0", "e-") for of in ("delta", "noise_delta"))
-    terminal.data(
-        f"{gauge}: of delta {names} is spent on names{streams}, and {noise} on the noise of all "
-        "gauges."
-    )
+    """When a name is shown."""
+    streams = "" if found["adaptive"] else " (promised for streams fixed in advance)"
+    terminal.data(f"{gauge}: {found['named']}{streams}.")
 
 
 def _tell_published(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
@@ -358,5 +355,9 @@ def _tell_views(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     terminal.table("What will be published (standard deviations)", columns, rows)
     terminal.data(
         "Ratio: worst noise over the least of any factorization mechanism with noise of this kind "
-        "at this cost.\n"
+        "at this cost."
     )
+    for gauge in gauges:
+        if "sets" in gauge:
+            terminal.data(f"{gauge['name']}: {gauge['sets']}.")
+    terminal.data("")

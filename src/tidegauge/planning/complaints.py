@@ -28,7 +28,19 @@ _NEEDED = {
     "per": "A bound for the lifetime of the store promises more than one for each day. Write "
     "per: lifetime, or a duration.",
 }
+_MAPPINGS = {
+    "count": "Write count: {}.",
+    "sum": "Write sum: {column: amount, bounds: [0, 100]}.",
+    "mean": "Write mean: {column: amount, bounds: [0, 100]}.",
+    "count_distinct": "Write count_distinct: {column: customer, window: 7d}.",
+    "top_k": "Write top_k: {k: 10}.",
+    "discover": "Write discover: {view: 7d}.",
+    "by": "Write by: {product: discover}, or by: {shop: [north, south]}.",
+    "privacy": _NEEDED["privacy"],
+    "gauges": _NEEDED["gauges"],
+}
 _LENGTHS = ("missing", "too_short", "too_long")
+_MAPPING = "a mapping of fields"
 
 
 _OF_GAUGES = {
@@ -59,7 +71,10 @@ def note(document: Document, error: Any) -> None:
             if kind in _LENGTHS
             else fields.seen(value_at(document.root, path))
         )
-        document.refuse(path, f"Expected {_shape(kind, path)}, got {got}. Correct it.")
+        shape = _shape(kind, path)
+        ours = shape == _MAPPING and len(path) in (1, 3)  # a gauge may be called "sum"
+        remedy = _MAPPINGS.get(name, "Correct it.") if ours else "Correct it."
+        document.refuse(path, f"Expected {shape}, got {got}. {remedy}")
 
 
 def _shape(kind: str, path: Path_) -> str:
@@ -67,7 +82,7 @@ def _shape(kind: str, path: Path_) -> str:
         return "two bounds, [lowest, highest]"
     if kind in ("list_type", "tuple_type"):
         return "a list"
-    return "a mapping of fields"
+    return _MAPPING
 
 
 def _path(root: Any, location: tuple[str | int, ...]) -> Path_:

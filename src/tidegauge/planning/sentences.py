@@ -14,7 +14,6 @@ from tidegauge.planning.words import (
     gauge_in_words,
     length_in_words,
     most_per_step,
-    noise_delta_of,
     ranked_in_words,
     threshold_in_words,
     view_in_words,
@@ -23,7 +22,7 @@ from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import rounded_up
 from tidegauge.strategies.decay import Decay
 
-__all__ = ["at_rest", "declared", "duties", "left_out", "measured", "not_covered"]
+__all__ = ["at_rest", "declared", "duties", "left_out", "measured", "named_when", "not_covered"]
 
 _FEW = 12
 
@@ -40,12 +39,18 @@ def not_covered(plan: Plan) -> tuple[str, ...]:
 
 
 def _unknown(plan: Plan) -> list[str]:
-    """What the promise leaves open where cells are discovered: what they take of the machine."""
+    """What the promise leaves open where cells are discovered: names, and what they take."""
     if not any(gauge.discover for gauge in plan.gauges):
         return []
+    many = (
+        [f"A value of {_discovered(plan)} that one person brings in many events can be named."]
+        if plan.unit is None
+        else []
+    )
     return [
+        *many,
         "That values nobody foresaw take room: a run whose disk or memory they fill ends, and that "
-        "it ends, or how long it takes, can be seen by those who see it run."
+        "it ends, or how long it takes, can be seen by those who see it run.",
     ]
 
 
@@ -67,12 +72,33 @@ def duties(plan: Plan, releases: int = 1) -> tuple[str, ...]:
         found.append("Each event is delivered once: a row that stands twice counts twice.")
     if plan.unit is not None:
         found.append(f"Column {plan.unit.column} has one id for each one who is to be protected.")
+    if any(gauge.discover for gauge in plan.gauges):
+        found.append(
+            f"No value of {_discovered(plan)} is itself private text, such as a person's name: "
+            "what is named is published as it is written."
+        )
     if plan.multiline:
         found.append(
             "Every CSV source has balanced quotes: rows are split at newlines outside quotes, and "
             "a row with an open quote can swallow the rows that follow it."
         )
     return tuple(found)
+
+
+def _discovered(plan: Plan) -> str:
+    """The columns whose values nobody declared."""
+    columns = [column for g in plan.gauges for column, values in g.by if not values]
+    return " or ".join(dict.fromkeys(columns))
+
+
+def named_when(plan: Plan) -> tuple[str, ...]:
+    """Return for each gauge that discovers cells when one is named; nothing if all are known."""
+    return tuple(
+        f"{gauge.name}: {threshold_in_words(plan, gauge)}; it is published as it is written, and "
+        "until then nothing of it is."
+        for gauge in plan.gauges
+        if gauge.discover is not None
+    )
 
 
 def declared(plan: Plan) -> dict[str, str]:
@@ -261,8 +287,7 @@ def names_of(plan: Plan, gauge: PlannedGauge) -> str:
         f" {sentence[0].upper()}{sentence[1:]}; from then on it is published at every step, and "
         "what was measured of it before stands in its measurement. Until then nothing of it is: no "
         f"name, number or count. A name that one {unit} alone brings is "
-        f"shown with a chance of at most {rounded_up(found.delta)}, which is a part of delta; "
-        f"{rounded_up(noise_delta_of(plan))} of delta is spent on noise. {kind}"
+        f"shown with a chance of at most {rounded_up(found.delta)}. {kind}"
     )
 
 

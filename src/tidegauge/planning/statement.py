@@ -12,8 +12,16 @@ from typing import Any
 
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import guarantee_of_all, odds, protected_of
-from tidegauge.planning.sentences import at_rest, declared, duties, left_out, measured, not_covered
-from tidegauge.planning.words import delta_of, epsilon_of, k_events, noise_delta_of
+from tidegauge.planning.sentences import (
+    at_rest,
+    declared,
+    duties,
+    left_out,
+    measured,
+    named_when,
+    not_covered,
+)
+from tidegauge.planning.words import delta_in_words, delta_of, epsilon_of, k_events, noise_delta_of
 from tidegauge.privacy.conversion import mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP, rounded_up
 from tidegauge.privacy.statement import bullets, exactly, more_units, named, numbers
@@ -54,7 +62,7 @@ def first_page(text: str) -> str:
 def _page(plan: Plan, further: Sequence[Further]) -> list[str]:
     """The first page: who, how well, what not, on what it rests, and where to sign."""
     about, protected = dict(plan.about), protected_of(plan)
-    releases = 1 + len(further)
+    releases, names = 1 + len(further), named_when(plan)
     title = f"# Privacy of {about.pop('title', 'this publication')}"
     lines = [title]
     if further:
@@ -68,6 +76,7 @@ def _page(plan: Plan, further: Sequence[Further]) -> list[str]:
         _numbers(plan, releases),
         f"This covers everything that {'is ever' if releases == 1 else 'was or will be'} published "
         f"{_source(plan, releases)}: every view, every step, and views that are thought of later.",
+        *([bullets(names)] if names else []),
         "## What is not",
         bullets(not_covered(plan)),
         "## What the operator sees to",
@@ -93,9 +102,8 @@ def _numbers(plan: Plan, releases: int) -> str:
     text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta, names)}."
     if names:
         text += (
-            f" Of delta, {rounded_up(delta)} is for the noise, and {rounded_up(names)} for names: "
-            f"the chance that a value is named which one {'event' if plan.unit is None else 'id'} "
-            "alone brings."
+            f" {delta_in_words(plan, releases)}. The part for names is the chance that a value "
+            f"is named which one {'event' if plan.unit is None else 'id'} alone brings."
         )
     if releases > 1:
         text += f" Promised was {named(plan.guarantee)}."

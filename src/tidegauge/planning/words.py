@@ -16,8 +16,10 @@ from tidegauge.planning.choices import choices_of
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.widest import worst_half_width
-from tidegauge.privacy.guarantee import ApproxDP, PureDP
+from tidegauge.privacy.costs import GaussianCost
+from tidegauge.privacy.guarantee import ApproxDP, PureDP, rounded_up
 from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
+from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import (
     Custom,
@@ -32,6 +34,7 @@ from tidegauge.strategies.decay import (
 
 __all__ = [
     "budget_share",
+    "delta_in_words",
     "delta_of",
     "described",
     "epsilon_of",
@@ -47,6 +50,7 @@ __all__ = [
     "view_in_words",
 ]
 
+_ADDED = NeighboringRelation.ADD_OR_REMOVE_ONE
 _DELTA = Fraction(1, 10**9)
 MEAN_EVENTS = (10, 100, 1000)
 """For so many events in a view it is told how far a mean may be off."""
@@ -81,6 +85,7 @@ def described(plan: Plan) -> dict[str, Any]:
         "spent": repr(plan.spent_on_noise()),
         "epsilon": float(epsilon_of(plan)),
         "delta": float(delta_of(plan)),
+        **({"delta_spent": delta_in_words(plan)} if plan.names else {}),
         "k_events": [
             {"events": row.events, "epsilon": float(row.epsilon), "delta": float(row.delta)}
             for row in k_events(plan)
@@ -112,7 +117,19 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
         **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
         **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
+        **_sets(plan, gauge),
     }
+
+
+def _sets(plan: Plan, gauge: PlannedGauge) -> dict[str, str]:
+    """What of the ratio is for events in several cells: the least is that of one cell alone."""
+    most = gauge.max_items
+    one = most == 1 or gauge.kind not in ("count", "sum") or gauge.clip is not None
+    if one or gauge.select is not None or plan.relation is not _ADDED:
+        return {}
+    gaussian = isinstance(gauge.mechanism.cost, GaussianCost)
+    factor = f"{math.sqrt(most):.2f}" if gaussian else f"at least {most:,}"
+    return {"sets": f"of its ratio a factor of {factor} is for events in {most:,} cells"}
 
 
 def most_per_step(gauge: PlannedGauge) -> float:
@@ -251,6 +268,8 @@ def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> s
     number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
     what = gauge_in_words(gauge)
     span = span_in_words(decay, plan.clock.step_us)
+    if gauge.discover is not None:
+        return f"of a named cell, the smallest {what} {span} told from 0 is {number}"
     return f"the smallest {what} {span} that stands out is {number}"
 
 
@@ -313,6 +332,22 @@ def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
 def noise_delta_of(plan: Plan) -> Fraction:
     """Return the delta at which the noise is read; names of discovered cells have the rest."""
     return (delta_of(plan) or _DELTA) - plan.names
+
+
+def delta_in_words(plan: Plan, releases: int = 1) -> str:
+    """Return what delta is spent on where cells are discovered: a sentence without a full stop.
+
+    Args:
+        plan: With a gauge that discovers its cells.
+        releases: How often the whole plan was released; names cost their part each time.
+    """
+    parts = ", ".join(
+        f"{gauge.name} {rounded_up(releases * gauge.mechanism.discovery.delta)}"
+        for gauge in plan.gauges
+        if gauge.mechanism.discovery is not None
+    )
+    whole, noise = rounded_up(delta_of(plan, releases)), rounded_up(noise_delta_of(plan))
+    return f"Of delta = {whole}: {noise} for noise; names: {parts}"
 
 
 def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:

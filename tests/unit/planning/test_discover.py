@@ -19,7 +19,7 @@ from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.promise import odds
 from tidegauge.planning.schema import config_schema
-from tidegauge.planning.statement import Further, privacy_data, privacy_text
+from tidegauge.planning.statement import Further, first_page, privacy_data, privacy_text
 from tidegauge.planning.words import described, k_events
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP
 from tidegauge.privacy.k_events import k_event_table
@@ -211,7 +211,11 @@ def test_the_statement_says_when_a_name_is_shown_and_how_delta_is_spent(planned)
     assert f"passes {-(-threshold.numerator // threshold.denominator)}" in text
     assert "A value of dest is named once its noisy count since the start passes" in text
     assert "shown with a chance of at most 2.5e-7" in text
-    assert "7.5e-7 of delta is spent on noise" in text
+    assert "Of delta = 1e-6: 7.5e-7 for noise; names: to 2.5e-7." in text
+    page = first_page(text)
+    assert "passes 84; it is published as it is written, and until then nothing of it is" in page
+    assert "A value of dest that one person brings in many events can be named." in page
+    assert "No value of dest is itself private text" in page
     assert "after reading what was published" in text
     assert "room" in text
     assert "keys of its noise" in text

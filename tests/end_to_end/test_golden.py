@@ -44,7 +44,8 @@ def published(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = CONFIG.replace("1d]", "2h, {window: 2h, every: 2h}]")
     write_visits(tmp_path, rows_of_visits(), config)
-    run("run", "visits.yaml", "--until", "2025-01-06T04:00:00Z", "-q")
+    quiet = run("run", "visits.yaml", "--until", "2025-01-06T04:00:00Z", "-q")
+    assert "What is promised" not in quiet.stdout  # PRIVACY.md has it
     return tmp_path
 
 

@@ -11,6 +11,7 @@ from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.statement import privacy_data, privacy_text
+from tidegauge.planning.words import described
 
 SETS = SMALL.replace("step: 1h", "step: 1h\nend: 2013-01-03T00:00:00Z\nevent: basket_id").replace(
     "{departures: count}",
@@ -128,6 +129,13 @@ def test_a_changed_plan_is_refused(read, change):
     }[change]
     with pytest.raises(InvalidParameter):
         Plan.from_bytes(other.canonical())
+
+
+def test_a_plan_tells_what_of_its_ratio_is_for_sets(read):
+    told = {gauge["name"]: gauge.get("sets") for gauge in described(plan_of(read(SETS)))["gauges"]}
+    for name in ("products", "money"):
+        assert told[name] == "of its ratio a factor of 1.41 is for events in 2 cells"
+    assert told["baskets"] is told["kinds"] is told["shops"] is None
 
 
 def test_the_statement_says_what_an_event_is(read):

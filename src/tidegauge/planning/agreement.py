@@ -15,12 +15,14 @@ from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.request import EVENTS_PER_STEP
 from tidegauge.mechanisms.selection import Select
-from tidegauge.planning import durations, fields, form
+from tidegauge.planning import durations, fields
 from tidegauge.planning.averages import MOST_REACH, refuse_beside_mean
 from tidegauge.planning.clips import refuse_beside_clip
 from tidegauge.planning.complaints import value_at
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.form import ConfigForm, IdForm, SinkForm
+from tidegauge.planning.gauge_form import DiscoverForm, FileForm, GaugeForm
 from tidegauge.planning.items import items_of
 from tidegauge.planning.known_values import distinct, values_of_file
 from tidegauge.planning.named import why_not
@@ -38,6 +40,7 @@ from tidegauge.planning.problems import did_you_mean
 from tidegauge.planning.ranks import refuse_beside_top, select_of
 from tidegauge.planning.settings import Settings, Sink
 from tidegauge.planning.sources import kind_of, unknown_kind
+from tidegauge.planning.view_form import View
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.unit import relation_of
 from tidegauge.strategies.decay import Running, Step, Window
@@ -70,7 +73,7 @@ _WHY_NOT_DISTINCT = {
 }
 
 
-def _kind(read: form.GaugeForm) -> Kind:
+def _kind(read: GaugeForm) -> Kind:
     if read.count_distinct is not None:
         return "count_distinct"
     if read.mean is not None:
@@ -78,7 +81,7 @@ def _kind(read: form.GaugeForm) -> Kind:
     return "count" if read.sum is None else "sum"  # a top_k is a count of which less is shown
 
 
-def _rest(read: form.GaugeForm) -> str | None:
+def _rest(read: GaugeForm) -> str | None:
     """The name of the cell for the rest; None: it is left out, as where cells are ranked."""
     return None if read.other == "drop" or read.top_k is not None else read.other
 
@@ -87,7 +90,7 @@ class Agreement:
     """What the fields of one config have to agree on."""
 
     def __init__(
-        self, document: Document, read: form.ConfigForm, wrong: frozenset[str] = frozenset()
+        self, document: Document, read: ConfigForm, wrong: frozenset[str] = frozenset()
     ) -> None:
         self._document = document
         self._read = read
@@ -206,7 +209,7 @@ class Agreement:
 
     def _unit(self) -> IdUnit | None:
         unit: Any = self._read.privacy.unit  # a word or a mapping
-        if isinstance(unit, form.IdForm):
+        if isinstance(unit, IdForm):
             per: Any = unit.per
             return IdUnit(unit.id, unit.max_contributions, per)
         return None
@@ -246,7 +249,7 @@ class Agreement:
 
     # --- gauges
 
-    def _gauge(self, name: str, read: form.GaugeForm) -> GaugeConfig | None:
+    def _gauge(self, name: str, read: GaugeForm) -> GaugeConfig | None:
         path: Path_ = ("gauges", name)
         self._try(path, lambda: fields.name(name), key=True)
         parts = (read.count, read.sum, read.mean, read.count_distinct, read.top_k)
@@ -328,9 +331,9 @@ class Agreement:
     def _clip(
         self,
         path: Path_,
-        read: form.GaugeForm,
+        read: GaugeForm,
         bounds: tuple[int, int],
-        views: tuple[form.View, ...],
+        views: tuple[View, ...],
     ) -> Fraction | None:
         """The part of the budget that finding a clip costs; None: there is none to be found."""
         asked = read.sum if read.mean is None else read.mean
@@ -354,7 +357,7 @@ class Agreement:
             )
         return min(max(share, Fraction(1, 100)), Fraction(1, 2))
 
-    def _default_views(self, path: Path_, read: form.GaugeForm) -> tuple[form.View, ...]:
+    def _default_views(self, path: Path_, read: GaugeForm) -> tuple[View, ...]:
         """Each step and the running sum; of a strategy that releases one decay of its own, that."""
         try:
             own = None if read.strategy is None else own_decay(read.strategy)
@@ -362,12 +365,12 @@ class Agreement:
             self._refuse((*path, "strategy"), str(error))
             own = None
         if own is not None:
-            return (form.View("polynomial_sum", own),)
+            return (View("polynomial_sum", own),)
         if read.top_k is not None and read.top_k.method is not None:
-            return (form.View("running", Running()),)
-        return form.View("step", Step()), form.View("running", Running())
+            return (View("running", Running()),)
+        return View("step", Step()), View("running", Running())
 
-    def _select(self, path: Path_, read: form.GaugeForm, cells: int) -> Select | None:
+    def _select(self, path: Path_, read: GaugeForm, cells: int) -> Select | None:
         """How cells are chosen, by a method; None: all are measured."""
         select = select_of(
             read,
@@ -408,9 +411,7 @@ class Agreement:
             (*path, *filter(None, name.split("."))), message, key=True
         )
 
-    def _distinct(
-        self, path: Path_, read: form.GaugeForm, window: form.View
-    ) -> tuple[form.View, ...]:
+    def _distinct(self, path: Path_, read: GaugeForm, window: View) -> tuple[View, ...]:
         """The one view of a count of different values; refuse what has no meaning beside it."""
         for name in ("views", "anticipate", "max_per_step", "totals"):
             if name in read.model_fields_set:
@@ -432,7 +433,7 @@ class Agreement:
         except TidegaugeError as error:
             self._refuse(path, str(error), key=key)
 
-    def _grains(self, path: Path_, read: form.GaugeForm) -> tuple[int, int, Fraction] | None:
+    def _grains(self, path: Path_, read: GaugeForm) -> tuple[int, int, Fraction] | None:
         """The least and largest contribution of a row, in grains, and the value of a grain."""
         kind = "sum" if read.mean is None else "mean"
         asked = read.sum if read.mean is None else read.mean
@@ -478,7 +479,7 @@ class Agreement:
     def _most(
         self,
         path: Path_,
-        read: form.GaugeForm,
+        read: GaugeForm,
         bounds: tuple[int, int],
         round_to: Fraction,
         clip: Fraction | None,
@@ -500,7 +501,7 @@ class Agreement:
             )
         return max(1, int(most))
 
-    def _most_events(self, path: Path_, read: form.GaugeForm, reach: int) -> int:
+    def _most_events(self, path: Path_, read: GaugeForm, reach: int) -> int:
         """The cap on a mean's events in one cell and step, in the grains that they are counted."""
         events = Fraction(EVENTS_PER_STEP) if read.max_per_step is None else read.max_per_step
         if events.denominator != 1 or not 1 <= events <= 4 * EVENTS_PER_STEP:
@@ -511,7 +512,7 @@ class Agreement:
             )
         return max(1, min(int(events), 4 * EVENTS_PER_STEP)) * reach
 
-    def _by(self, path: Path_, read: form.GaugeForm) -> Any:
+    def _by(self, path: Path_, read: GaugeForm) -> Any:
         """The known values of every ``by`` column."""
         before = len(self._document.problems)
         crossed: list[tuple[str, tuple[str, ...]]] = []
@@ -522,7 +523,7 @@ class Agreement:
             if given == fields.DISCOVER:
                 crossed.append((column, ()))
                 continue
-            if isinstance(given, form.FileForm):
+            if isinstance(given, FileForm):
                 values = values_of_file(self._document, place, given)
             else:
                 values = list(given)
@@ -568,11 +569,11 @@ class Agreement:
                 key=True,
             )
 
-    def _discover(self, path: Path_, read: form.GaugeForm) -> Discover | None:
+    def _discover(self, path: Path_, read: GaugeForm) -> Discover | None:
         """How cells are discovered; None: all are known."""
         by: dict[str, Any] = dict(read.by)
         unknown = [column for column, given in by.items() if given == fields.DISCOVER]
-        asked = read.discover or form.DiscoverForm.model_validate({})
+        asked = read.discover or DiscoverForm.model_validate({})
         if not unknown:
             if read.discover is not None:
                 self._refuse(
@@ -628,7 +629,7 @@ class Agreement:
             return None
 
     def _totals(
-        self, path: Path_, read: form.GaugeForm, crossed: list[tuple[str, tuple[str, ...]]]
+        self, path: Path_, read: GaugeForm, crossed: list[tuple[str, tuple[str, ...]]]
     ) -> None:
         """Refuse a sum over cells that there are not, or beside a cell of its name."""
         if not read.by:
@@ -648,8 +649,8 @@ class Agreement:
                     key=True,
                 )
 
-    def _views(self, path: Path_, given: list[Any]) -> tuple[form.View, ...]:
-        views: list[form.View] = list(given)
+    def _views(self, path: Path_, given: list[Any]) -> tuple[View, ...]:
+        views: list[View] = list(given)
         seen: set[str] = set()
         written = value_at(self._document.root, path)
         keys = list(written) if isinstance(written, dict) else range(len(views))
@@ -663,7 +664,7 @@ class Agreement:
             seen.add(view.name)
         return tuple(views)
 
-    def _anticipated(self, path: Path_, read: form.GaugeForm) -> list[form.View]:
+    def _anticipated(self, path: Path_, read: GaugeForm) -> list[View]:
         """Views that accuracy is designed for; they are never read, and count once."""
         views: list[Any] = list(read.anticipate)
         for i, view in enumerate(views):
@@ -716,7 +717,7 @@ class Agreement:
                 self._refuse(told, conflict.message)
         return settings
 
-    def _sink(self, i: int, given: form.SinkForm, names: set[str]) -> Iterator[Sink]:
+    def _sink(self, i: int, given: SinkForm, names: set[str]) -> Iterator[Sink]:
         files = [(kind, getattr(given, kind)) for kind in ("parquet", "jsonl", "csv")]
         chosen = [(kind, file) for kind, file in files if file is not None]
         if len(chosen) != 1:

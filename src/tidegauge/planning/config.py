@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tidegauge.errors import InvalidParameter, TidegaugeError
 from tidegauge.planning import durations, fields
-from tidegauge.planning.agreement import Agreement
+from tidegauge.planning.agreement import agreed
 from tidegauge.planning.complaints import note, value_at
 from tidegauge.planning.declared import Config
 from tidegauge.planning.document import Document, Scalar, document_of
@@ -53,7 +53,7 @@ def config_of(path: str | Path) -> Config:
             note(document, one)
         _check_rest(document, context, [tuple(map(str, one["loc"][:2])) for one in found])
     else:
-        config = Agreement(document, read).config()
+        config = agreed(document, read)
     if document.problems or config is None:
         raise ConfigError(document.sorted_problems())
     return config
@@ -81,7 +81,7 @@ def _check_rest(document: Document, context: Context, bad: list[tuple[str, ...]]
         read = ConfigForm.model_validate(rest, context=context)
     except ValidationError:  # pragma: no cover (what was wrong is left out)
         return
-    Agreement(document, read, frozenset(wrong)).config()
+    agreed(document, read, frozenset(wrong))
 
 
 def _lengths(root: dict[str, Any]) -> tuple[int | None, int | None]:

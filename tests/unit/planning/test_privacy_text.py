@@ -355,7 +355,7 @@ def test_a_mixed_spend_is_read_through_its_divergence():
     class Other:
         names, guarantee, event = Fraction(0), plan.guarantee, None
 
-        def noise(self, releases=1):
+        def spent_on_noise(self, releases=1):
             return ZCDP(Fraction(1, 100) * releases)
 
         unit, clock, relation, privacy_unit = (

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms import measure
+from tidegauge.mechanisms import measure, smooth
 from tidegauge.mechanisms.smooth import smooth_bound
 from tidegauge.mechanisms.threshold_rule import ThresholdRule
+from tidegauge.noise import clamped
 from tidegauge.noise.intervals import exp_bracket
 from tidegauge.testing import SeededWords
 
@@ -32,7 +33,7 @@ RULES = [
 def laws(monkeypatch):
     """A function from a rule and values to the center and scale of the threshold's law."""
     monkeypatch.setattr(
-        measure, "clamped_laplace", lambda words, center, scale, most: (center, scale)
+        clamped, "clamped_laplace", lambda words, center, scale, most: (center, scale)
     )
 
     def law(rule: ThresholdRule, values: Any, most: int) -> Law:
@@ -119,7 +120,7 @@ def test_a_bound_without_its_last_gap_is_caught(laws, monkeypatch):
         )
         return max(Fraction(found), Fraction(1, 1 << 60))
 
-    monkeypatch.setattr(measure, "smooth_bound", wrong)
+    monkeypatch.setattr(smooth, "smooth_bound", wrong)
     with pytest.raises(AssertionError):
         judge(RULES[1], laws)
 
@@ -129,7 +130,7 @@ def test_a_bound_that_is_the_local_sensitivity_alone_is_caught(laws, monkeypatch
         s = [0.0, *sorted(values), most]
         return Fraction(max(s[rank] - s[rank - 1], s[rank + 1] - s[rank], 2.0**-60))
 
-    monkeypatch.setattr(measure, "smooth_bound", local)
+    monkeypatch.setattr(smooth, "smooth_bound", local)
     with pytest.raises(AssertionError):
         judge(RULES[0], laws)
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from tidegauge.errors import TidegaugeError
 from tidegauge.mechanisms.mean import refuse_without_mean
-from tidegauge.planning import fields, form
+from tidegauge.planning import fields
+from tidegauge.planning.gauge_form import GaugeForm
+from tidegauge.planning.view_form import View
 
 __all__ = ["MOST_REACH", "refuse_beside_mean"]
 
@@ -16,7 +18,7 @@ MOST_REACH = 1 << 39
 
 
 def refuse_beside_mean(
-    read: form.GaugeForm, views: Iterable[form.View], refuse: Callable[[str, str], None]
+    read: GaugeForm, views: Iterable[View], refuse: Callable[[str, str], None]
 ) -> None:
     """Note what has no meaning beside ``mean``.
 

@@ -9,7 +9,9 @@ from tidegauge.errors import TidegaugeError
 from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.clipping import octaves
 from tidegauge.mechanisms.mean import refuse_without_mean
-from tidegauge.planning import fields, form
+from tidegauge.planning import fields
+from tidegauge.planning.gauge_form import GaugeForm
+from tidegauge.planning.view_form import View
 from tidegauge.privacy.unit import NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.rescaled import refuse_rescaled
 
@@ -37,10 +39,10 @@ def magnitude_neighbors(
 
 
 def refuse_beside_clip(
-    read: form.GaugeForm,
+    read: GaugeForm,
     bounds: tuple[int, int],
     share: Fraction,
-    views: Iterable[form.View],
+    views: Iterable[View],
     refuse: Callable[[str, str], None],
 ) -> None:
     """Note what has no meaning beside a clip that moves.

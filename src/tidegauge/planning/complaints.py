@@ -5,9 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from tidegauge.checks import shown
-from tidegauge.planning import fields, form
+from tidegauge.planning import fields
 from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.form import (
+    AboutForm,
+    ConfigForm,
+    IdForm,
+    PrivacyForm,
+    SinkFileForm,
+    SinkForm,
+)
+from tidegauge.planning.gauge_form import DiscoverForm, FileForm, GaugeForm
+from tidegauge.planning.kind_form import (
+    AutoForm,
+    ClipForm,
+    CountForm,
+    DistinctForm,
+    MeanForm,
+    SumForm,
+    TopForm,
+)
 from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.view_form import ViewForm
 
 __all__ = ["note", "value_at"]
 
@@ -44,12 +63,12 @@ _MAPPING = "a mapping of fields"
 
 
 _OF_GAUGES = {
-    "count": form.CountForm,
-    "sum": form.SumForm,
-    "mean": form.MeanForm,
-    "count_distinct": form.DistinctForm,
-    "top_k": form.TopForm,
-    "discover": form.DiscoverForm,
+    "count": CountForm,
+    "sum": SumForm,
+    "mean": MeanForm,
+    "count_distinct": DistinctForm,
+    "top_k": TopForm,
+    "discover": DiscoverForm,
 }
 
 
@@ -124,20 +143,20 @@ def _model(path: Path_) -> Any:
         case ("gauges", _, "count" | "sum" | "count_distinct" | "top_k" | "discover" as part):
             return _OF_GAUGES[part]
         case ("gauges", _, "sum" | "mean", "clip"):
-            return form.ClipForm
+            return ClipForm
         case ("gauges", _, "sum" | "mean", "clip", "auto"):
-            return form.AutoForm
+            return AutoForm
         case ("gauges", _, "by", _):
-            return form.FileForm
+            return FileForm
         case ("gauges", _, "views" | "anticipate", _):
-            return form.ViewForm
+            return ViewForm
         case ("sinks", _, _):
-            return form.SinkFileForm
+            return SinkFileForm
         case ("gauges" | "sinks" as part, _):
-            return form.GaugeForm if part == "gauges" else form.SinkForm
+            return GaugeForm if part == "gauges" else SinkForm
         case ("privacy", "unit"):
-            return form.IdForm
+            return IdForm
         case ("privacy" | "about" as part,):
-            return form.PrivacyForm if part == "privacy" else form.AboutForm
+            return PrivacyForm if part == "privacy" else AboutForm
         case _:
-            return form.ConfigForm
+            return ConfigForm

@@ -11,13 +11,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from tidegauge.errors import InvalidParameter, TidegaugeError
-from tidegauge.planning import durations, fields, form
-from tidegauge.planning.agreement import Agreement
+from tidegauge.planning import durations, fields
+from tidegauge.planning.agreement import agreed
 from tidegauge.planning.complaints import note, value_at
 from tidegauge.planning.declared import Config
 from tidegauge.planning.document import Document, Scalar, document_of
+from tidegauge.planning.form import ConfigForm
 from tidegauge.planning.known_values import distinct
 from tidegauge.planning.problems import ConfigError
+from tidegauge.planning.reading import Context
 
 __all__ = ["config_of"]
 
@@ -41,23 +43,23 @@ def config_of(path: str | Path) -> Config:
             (), f"Expected fields such as sources, step and privacy, got {got}. Write them."
         )
         raise ConfigError(document.problems)
-    context = form.Context(*_lengths(document.root))
+    context = Context(*_lengths(document.root))
     config = None
     try:
-        read = form.ConfigForm.model_validate(document.root, context=context)
+        read = ConfigForm.model_validate(document.root, context=context)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         for one in found:
             note(document, one)
         _check_rest(document, context, [tuple(map(str, one["loc"][:2])) for one in found])
     else:
-        config = Agreement(document, read).config()
+        config = agreed(document, read)
     if document.problems or config is None:
         raise ConfigError(document.sorted_problems())
     return config
 
 
-def _check_rest(document: Document, context: form.Context, bad: list[tuple[str, ...]]) -> None:
+def _check_rest(document: Document, context: Context, bad: list[tuple[str, ...]]) -> None:
     """Check what several fields have to agree on, where those fields themselves are right."""
     wrong = {place[0] for place in bad if place}
     gauges = document.root.get("gauges")
@@ -76,10 +78,10 @@ def _check_rest(document: Document, context: form.Context, bad: list[tuple[str, 
     for name, value in _PLACEHOLDERS.items():
         rest.setdefault(name, value)
     try:
-        read = form.ConfigForm.model_validate(rest, context=context)
+        read = ConfigForm.model_validate(rest, context=context)
     except ValidationError:  # pragma: no cover (what was wrong is left out)
         return
-    Agreement(document, read, frozenset(wrong)).config()
+    agreed(document, read, frozenset(wrong))
 
 
 def _lengths(root: dict[str, Any]) -> tuple[int | None, int | None]:

@@ -8,10 +8,10 @@ from fractions import Fraction
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.intervals import Band
 from tidegauge.mechanisms.selection import Select
-from tidegauge.planning.form import View
 from tidegauge.planning.parts import Clock, IdUnit, Kind, TimeColumn
 from tidegauge.planning.problems import Problem
 from tidegauge.planning.settings import Settings
+from tidegauge.planning.view_form import View
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.named import ByName

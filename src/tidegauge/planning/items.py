@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidegauge.planning import form
+from tidegauge.planning.gauge_form import GaugeForm
 
 __all__ = ["items_of"]
 
 
 def items_of(
-    read: form.GaugeForm,
+    read: GaugeForm,
     has_event: bool,
     cells: int,
     high: int,

@@ -11,7 +11,7 @@ from pathlib import Path
 from tidegauge.checks import shown
 from tidegauge.planning.document import Document, Path_, read_text
 from tidegauge.planning.fields import twins
-from tidegauge.planning.form import FileForm
+from tidegauge.planning.gauge_form import FileForm
 from tidegauge.planning.problems import ConfigError
 
 __all__ = ["distinct", "values_of_file"]

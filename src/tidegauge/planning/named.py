@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.planning.form import GaugeForm
+from tidegauge.planning.gauge_form import GaugeForm
 
 __all__ = ["why_not"]
 

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from tidegauge.mechanisms.selection import Select
-from tidegauge.planning import fields, form
+from tidegauge.planning import fields
+from tidegauge.planning.gauge_form import GaugeForm
 from tidegauge.strategies.decay import Running
 
 __all__ = ["refuse_beside_top", "select_of"]
@@ -15,7 +16,7 @@ __all__ = ["refuse_beside_top", "select_of"]
 _LEAST_MISS = Fraction(1, 10**9)  # of one interval: beyond it tails cannot be told apart
 
 
-def refuse_beside_top(read: form.GaugeForm, cells: int, refuse: Callable[[str, str], None]) -> None:
+def refuse_beside_top(read: GaugeForm, cells: int, refuse: Callable[[str, str], None]) -> None:
     """Note what has no meaning beside ``top_k``.
 
     Args:
@@ -57,7 +58,7 @@ def refuse_beside_top(read: form.GaugeForm, cells: int, refuse: Callable[[str, s
 
 
 def select_of(
-    read: form.GaugeForm,
+    read: GaugeForm,
     cells: int,
     *,
     has_event: bool,
@@ -114,7 +115,7 @@ def select_of(
     return Select(asked.k, asked.switches or 1, asked.margin)
 
 
-def _refuse_beside_method(read: form.GaugeForm, refuse: Callable[[str, str], None]) -> None:
+def _refuse_beside_method(read: GaugeForm, refuse: Callable[[str, str], None]) -> None:
     """Note what a choice of cells leaves no room for."""
     if read.max_items is not None:
         refuse(

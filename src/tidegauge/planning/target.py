@@ -19,10 +19,10 @@ from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
 from tidegauge.planning import fields
 from tidegauge.planning.declared import Config
 from tidegauge.planning.document import Scalar
-from tidegauge.planning.form import View
 from tidegauge.planning.parts import count_cells, for_all
 from tidegauge.planning.planner import compared
 from tidegauge.planning.problems import did_you_mean
+from tidegauge.planning.view_form import View
 from tidegauge.planning.widest import worst_half_width
 from tidegauge.privacy.costs import PureCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, rounded_up

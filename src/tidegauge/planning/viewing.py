@@ -8,7 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.planning.document import document_from
-from tidegauge.planning.form import AnyView, Context, View
+from tidegauge.planning.reading import Context
+from tidegauge.planning.view_form import AnyView, View
 
 __all__ = ["view_of"]
 

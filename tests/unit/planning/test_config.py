@@ -14,10 +14,10 @@ from tidegauge.planning.config import config_of
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.durations import UNITS, microseconds, microseconds_of, steps_in, written
 from tidegauge.planning.fields import RESERVED, amount
-from tidegauge.planning.form import View
 from tidegauge.planning.plan import Clock, IdUnit, TimeColumn
 from tidegauge.planning.problems import ConfigError, Problem, did_you_mean
 from tidegauge.planning.settings import Settings, Sink
+from tidegauge.planning.view_form import View
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.decay import Exponential, Polynomial, Running, Step, Window

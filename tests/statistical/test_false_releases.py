@@ -198,8 +198,8 @@ def test_an_adaptive_attack_on_a_window_is_reported(record_property):
         for public in (2 * LARGEST, 3 * LARGEST)
         for gap in (0, 6)
     )
-    record_property("false releases of a window, float(fixed stream", plain))
-    record_property("false releases of a window, float(adaptive attack", worst))
+    record_property("false releases of a window, fixed stream", float(plain))
+    record_property("false releases of a window, adaptive attack", float(worst))
     assert not IN_WINDOW.discovery.adaptive
     assert RUNNING.discovery.adaptive
     print(f"window: {plain:.4f} in a fixed stream, {worst:.4f} after an adaptive attack")

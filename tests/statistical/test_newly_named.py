@@ -18,7 +18,7 @@ ITEMS, BURST, STEPS = 20_000, 3, 10
 def covered():
     """True numbers of the named items over the threshold, their naming steps, what is covered."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery_gauge, "incarnation_key", lambda: b"k" * 32)
+        patch.setattr(discovery_gauge, "noise_key", lambda: b"k" * 32)
         gauge = tg.DiscoveryGauge(
             views=[tg.Window(7)], epsilon=1, delta=1e-6, unit="event", horizon=30
         )

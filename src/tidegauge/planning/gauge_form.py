@@ -62,8 +62,8 @@ class DiscoverForm(Form):
 
     view: Annotated[Decay | None, scalar(_discovery_view, str | int, steps=True)] = Field(
         None,
-        description="The count that has to stand out: running, or of the last 7d, say; default: "
-        "the view of the gauge in which the least does",
+        description="The count whose noisy value has to pass the threshold: running, or of the "
+        "last 7d, say; default: the published view with the longest memory",
     )
     delta_share: Number = Field(
         Fraction(1, 2),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any
 
-from tidegauge.errors import TidegaugeError
-from tidegauge.mechanisms.discovery import Discover
+from tidegauge.errors import TidegaugeError, UnsupportedCombination
+from tidegauge.mechanisms.discovery import Discover, check_discoverable
 from tidegauge.mechanisms.selection import Select
 from tidegauge.planning import fields
 from tidegauge.planning.amounts import grains_of, most_of
@@ -69,6 +70,7 @@ class GaugeAgreement:
         by = by_of(document, path, read)
         discover = discovery_of(document, path, read, self._privacy)
         views = views_of(document, path, self._config, read)
+        self._check_discoverable(discover, views)
         self._check_noise()
         if grains is None or by is None:
             return None
@@ -110,6 +112,15 @@ class GaugeAgreement:
             discover=discover,
             clip=clip,
         )
+
+    def _check_discoverable(self, asked: Discover | None, views: Sequence[View]) -> None:
+        """Refuse views in which no value could be named; a running sum needs an end."""
+        if asked is None or not self._wrong.isdisjoint({"start", "end", "step"}):
+            return
+        try:
+            check_discoverable(asked, [(v.name, v.decay) for v in views], self._config.end)
+        except UnsupportedCombination as error:
+            self._refuse("views" if self._read.discover is None else "discover", str(error))
 
     def _what(self) -> Any:
         """The form of what is measured, one of five; None: a problem is noted."""

@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tidegauge.engine.documents import documents, spend_of
-from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
+from tidegauge.errors import BudgetExceeded, InvalidParameter
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.planning.config import config_of
 from tidegauge.planning.plan import Plan
@@ -127,8 +127,11 @@ def test_quoted_it_is_a_value(read):
 
 def test_running_names_need_an_end(read):
     endless = CONFIG.replace("end: 2013-02-01T00:00:00Z\n", "")
-    with pytest.raises(UnsupportedCombination):
-        plan_of(read(endless))
+    with pytest.raises(ConfigError) as caught:
+        read(endless)
+    (problem,) = caught.value.problems
+    assert (11, 5) == (problem.line, problem.column)
+    assert "Expected a stream with an end" in problem.message
     assert plan_of(read(endless.replace("view: running", "view: 7d"))).names == Fraction(1, 4000000)
 
 

@@ -90,6 +90,7 @@ def late_mark(self, start, steps):
     """The mutant: publishes first, and writes the mark afterwards."""
     committed = {g.name: self.store.block(g.name, start) for g in self.plan.gauges}
     self.publisher.publish(start, steps, committed)
+    self.publisher.settle()  # its last files as well
     self.mark_file.write(running.replace(self.mark, step=self.store.step))
 
 

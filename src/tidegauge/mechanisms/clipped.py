@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidegauge.checks import integer, shown
+from tidegauge.checks import shown
 from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import ClipMeter
 from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
+from tidegauge.mechanisms.live import LiveGauge
 from tidegauge.mechanisms.mean import MeanRelease, Values, bounds_of, shaped_release
 from tidegauge.mechanisms.request import cells_of
-from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
-from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
+from tidegauge.strategies.strategy import Float64, Int64
 
 __all__ = ["ClippedGauge", "SumRelease"]
 
@@ -69,7 +68,7 @@ class SumRelease:
 
 
 @final
-class ClippedGauge:
+class ClippedGauge(LiveGauge[ClipPlan]):
     """A private sum or mean of values whose upper end nobody knows in advance.
 
     A declared share of the budget counts the magnitudes of values; from the published counts the
@@ -143,19 +142,9 @@ class ClippedGauge:
         self._start(plan, ClipMeter(plan))
 
     def _start(self, plan: ClipPlan, meter: ClipMeter) -> None:
-        self._plan, self._meter, self._ledger = plan, meter, plan.charged()
+        self._begin(plan)
+        self._meter = meter
         self._reading = ClipReading(plan)
-        self._turn = Turn()
-
-    @property
-    def plan(self) -> ClipPlan:
-        """Both measurements, chosen before data; public."""
-        return self._plan
-
-    @property
-    def ledger(self) -> Ledger:
-        """The account: what the gauge was promised to spend at most, and what it has spent."""
-        return self._ledger
 
     @property
     def step(self) -> int:
@@ -199,8 +188,6 @@ class ClippedGauge:
             StreamEnded: The block reaches beyond the end; the gauge is as it was.
             LiveState: The gauge was forked, interrupted, or is in use by another thread.
         """
-        why = "It is the number of steps of the block. Give a whole number."
-        length = integer("length", length, low=0, high=MOST_STEPS, why=why)
         return self._measure(Values(values, steps, cells, length, self._plan.cells), block=True)
 
     def statement(self) -> str:
@@ -210,12 +197,6 @@ class ClippedGauge:
     def close(self) -> None:
         """Erase the keys; nothing more can be measured. ``with`` a gauge does it at the end."""
         self._meter.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _measure(self, given: Values, *, block: bool) -> dict[str, SumRelease | MeanRelease]:
         with self._turn:
@@ -243,8 +224,6 @@ class ClippedGauge:
             done = stop
         empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.known_cells))
         return first, np.concatenate([empty, *pieces], axis=1)
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def _release(
         self, name: str, first: int, decoded: Float64, block: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +19,15 @@ from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import discover_of
 from tidegauge.mechanisms.finder import Finder, Found
 from tidegauge.mechanisms.growing import GrowingReading
+from tidegauge.mechanisms.live import LiveGauge, std_at
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of, views_of
 from tidegauge.mechanisms.secret import noise_key
-from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
-from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import MOST_STEPS, Int64
+from tidegauge.strategies.strategy import Int64
 
 __all__ = ["DiscoveryGauge"]
 
@@ -37,7 +36,7 @@ _WHY_ITEMS = "It is the most different items of one event. Keep at most so many 
 _WHY_REPEATS = "It is how often one event counts for one item at most. Cut off what is above."
 
 
-class DiscoveryGauge:
+class DiscoveryGauge(LiveGauge[GaugePlan]):
     r"""A private count of many items whose names are found in the stream itself.
 
     An item is visible from the first step at which an event of it lies in the discovery view and
@@ -124,8 +123,7 @@ class DiscoveryGauge:
             max_per_step=max_per_step, level=level, band=band, importance=importance,
             discover=discover_of(_view(discover, views), delta_share, expected_items),
         )  # fmt: skip
-        self._plan = design(request)
-        self._ledger = self._plan.charged()
+        self._begin(design(request))
         self._finder = Finder(self._plan, [(0, noise_key())], gauge="in memory")
         self._reading = GrowingReading(self._plan, [decay for _, decay in self._plan.views])
         self._numbers: dict[str, int] = {}  # of every name that was seen: private
@@ -133,17 +131,6 @@ class DiscoveryGauge:
         self._taken_in = np.zeros(0, np.int64)  # numbers of what the reading has, in its order
         self._visible_from: dict[str, int] = {}
         self._clamped = 0
-        self._turn = Turn()  # names, numbers and measurements change together
-
-    @property
-    def plan(self) -> GaugePlan:
-        """Everything that affects privacy: chosen before data, public."""
-        return self._plan
-
-    @property
-    def ledger(self) -> Ledger:
-        """The account: what the gauge was promised to spend at most, and what it has spent."""
-        return self._ledger
 
     @property
     def step(self) -> int:
@@ -240,10 +227,7 @@ class DiscoveryGauge:
             >>> 3 < gauge.noise_std("step", step=10) < 6
             True
         """
-        last = self._plan.last_step or MOST_STEPS
-        why = "Steps are counted from 1, and nothing is measured after the last."
-        step = integer("step", step, low=1, high=last, why=why)
-        return float(self._plan.noise_std(view, [step])[0])
+        return std_at(self._plan, view, step)
 
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
@@ -252,12 +236,6 @@ class DiscoveryGauge:
     def close(self) -> None:
         """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
         self._finder.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _released(self, history: Sequence[Mapping[str, int]], *, block: bool) -> dict[str, Release]:
         """Measure checked counts and release what is visible, names in order of their bytes."""
@@ -282,8 +260,6 @@ class DiscoveryGauge:
             value = out if block else out[0]
             releases[view] = Release(self._plan, view, first + 1, value, shown_names, block)
         return releases
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.views[:8])

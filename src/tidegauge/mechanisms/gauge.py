@@ -13,33 +13,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.checks import integer, shown
+from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, StreamEnded
 from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.live import LiveGauge, std_at
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
-from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
-from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
+from tidegauge.strategies.strategy import Float64, Int64
 
 __all__ = ["Gauge"]
 
 _LANES = 16_384  # coordinates measured together: their buffers fit the second-level cache
 
 
-class Gauge:
+class Gauge(LiveGauge[GaugePlan]):
     r"""A private count or sum over many cells, released step by step in any mix of views.
 
     The privacy budget is spent once, when the gauge is made; every release after that is free,
@@ -129,23 +127,12 @@ class Gauge:
         self._start(plan, Meter(plan), keep=keep)
 
     def _start(self, plan: GaugePlan, meter: Meter, *, keep: bool) -> None:
-        self._plan, self._meter = plan, meter
+        self._begin(plan)
+        self._meter = meter
         self._cells = plan.neighbors.known_cells
         self._reading = Reading(plan, [decay for _, decay in plan.views])
         self._clamped = 0
-        self._ledger = plan.charged()
         self._kept: list[tuple[int, Int64]] | None = [] if keep else None
-        self._turn = Turn()
-
-    @property
-    def plan(self) -> GaugePlan:
-        """Everything that affects privacy: chosen before data, public."""
-        return self._plan
-
-    @property
-    def ledger(self) -> Ledger:
-        """The account: what the gauge was promised to spend at most, and what it has spent."""
-        return self._ledger
 
     @property
     def step(self) -> int:
@@ -222,10 +209,7 @@ class Gauge:
             >>> round(gauge.noise_std("step", step=10), 4)
             1.357
         """
-        last = self._plan.last_step or MOST_STEPS
-        why = "Steps are counted from 1, and nothing is measured after the last."
-        step = integer("step", step, low=1, high=last, why=why)
-        return float(self._plan.noise_std(view, [step])[0])
+        return std_at(self._plan, view, step)
 
     def view(self, view: str | Decay, name: str | None = None) -> Release:
         """Release a view thought of later, over all steps so far; costs no privacy.
@@ -277,12 +261,6 @@ class Gauge:
         """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
         self._meter.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def statement(self) -> str:
         """Return what is promised, in words, with every declared constant."""
         return self._plan.statement()
@@ -323,8 +301,6 @@ class Gauge:
             value = value[..., 0] if plan.scalar else value
             releases[name] = Release._of({**common, "view": name, "value": value})
         return releases
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.views[:8])

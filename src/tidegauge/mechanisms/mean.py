@@ -21,7 +21,7 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.ratio import ratio_interval
 from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, request_of
 from tidegauge.strategies.decay import Decay, Difference
-from tidegauge.strategies.strategy import Float64, Int64
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
 __all__ = [
     "TOO_FEW",
@@ -226,12 +226,15 @@ class Values:
 
     Raises:
         InvalidInput: Not whole numbers of this shape, or an index out of range; no value is shown.
+        InvalidParameter: The length is no number of steps.
     """
 
     def __init__(
         self, values: ArrayLike, steps: ArrayLike | None, cells: ArrayLike | None,
         length: int, number: int,
     ) -> None:  # fmt: skip
+        why = "It is the number of steps of the block. Give a whole number."
+        length = integer("length", length, low=0, high=MOST_STEPS, why=why)
         self.values = _whole("values", values)
         self.length, self.number = length, number
         shape = self.values.shape

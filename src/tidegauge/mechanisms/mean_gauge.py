@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.checks import integer, shown
+from tidegauge.checks import shown
 from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.live import LiveGauge
 from tidegauge.mechanisms.mean import (
     Bounds,
     MeanReading,
@@ -24,18 +25,16 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import cells_of
-from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.privacy.guarantee import Guarantee
-from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
-from tidegauge.strategies.strategy import MOST_STEPS, Float64
+from tidegauge.strategies.strategy import Float64
 
 __all__ = ["MeanGauge"]
 
 
 @final
-class MeanGauge:
+class MeanGauge(LiveGauge[GaugePlan]):
     """A private mean of a column of values over many cells, released step by step in any views.
 
     The budget is spent once, when the gauge is made. Values beyond the bounds count as the bound.
@@ -105,20 +104,10 @@ class MeanGauge:
         self._start(plan, Meter(plan))
 
     def _start(self, plan: GaugePlan, meter: Meter) -> None:
-        self._plan, self._meter, self._ledger = plan, meter, plan.charged()
+        self._begin(plan)
+        self._meter = meter
         self._reading = Reading(plan, [decay for _, decay in plan.views])
         self._means = MeanReading(plan, self._bounds)
-        self._turn = Turn()
-
-    @property
-    def plan(self) -> GaugePlan:
-        """Of the measurement of sums and counts: chosen before data, public."""
-        return self._plan
-
-    @property
-    def ledger(self) -> Ledger:
-        """The account: what the gauge was promised to spend at most, and what it has spent."""
-        return self._ledger
 
     @property
     def step(self) -> int:
@@ -162,8 +151,6 @@ class MeanGauge:
             >>> gauge.update_many([3, -4, 5], [0, 0, 2], 3, cells=[0, 1, 1])["window_7"].value.shape
             (3, 2)
         """
-        why = "It is the number of steps of the block. Give a whole number."
-        length = integer("length", length, low=0, high=MOST_STEPS, why=why)
         return self._measure(Values(values, steps, cells, length, self._number), block=True)
 
     def half_width(self, view: str | Decay, step: int, events: ArrayLike) -> Any:
@@ -202,12 +189,6 @@ class MeanGauge:
         """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
         self._meter.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _measure(self, given: Values, *, block: bool) -> dict[str, MeanRelease]:
         bounds = self._bounds
         centred = np.clip(given.values, bounds.low, bounds.high) - bounds.centre
@@ -220,8 +201,6 @@ class MeanGauge:
             name: self._release(name, first, values, block)
             for (name, _), values in zip(self._plan.views, decoded, strict=True)
         }
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies()
 
     def _release(self, name: str, first: int, decoded: Float64, block: bool) -> MeanRelease:
         steps = first + np.arange(len(decoded))

@@ -17,8 +17,8 @@ import tidegauge as tg
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.finder import Finder
+from tidegauge.mechanisms.name_threshold import least_threshold
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.threshold import least_threshold
 from tidegauge.privacy.unit import Contributions
 
 RUNS, MANY, STEPS, WINDOW, LARGEST = 20_000, 100_000, 128, 16, 30

@@ -126,8 +126,6 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     taken = ranks.index(min(ranks))
     if ranks[taken] == math.inf:
         gauge = next(i for i, tried in enumerate(wholes[0]) if _best(tried).plan is None)
-        if requests[gauge].strategy is not None:
-            raise _refused_by_name(requests[gauge], _best(wholes[0][gauge]))
         raise _unsupported(requests[gauge], wholes[0][gauge])
     for request, tried in zip(requests, wholes[taken], strict=True):
         several = math.sqrt(request.neighbors.max_cells)  # the least noise is of one cell alone
@@ -215,31 +213,23 @@ def _why_not_all(
     )
 
 
-def _refused_by_name(request: Request, candidate: Candidate) -> UnsupportedCombination:
-    """Why the one strategy that was asked for by name cannot be used."""
-    where = f"Gauge {request.name}: " if request.name else ""
-    assert request.strategy is not None
-    reason = candidate.verdict.removeprefix("refused: ").removesuffix(".")
-    return UnsupportedCombination(
-        f"{where}Expected what {request.strategy.name} serves, got a gauge that it does not: "
-        f"{reason}. Nothing else was asked for. Leave the strategy out."
-    )
-
-
 def _unsupported(request: Request, tried: Sequence[Candidate]) -> UnsupportedCombination:
     """Why nothing serves a gauge: most often, numbers that are too large."""
     where = f"Gauge {request.name}: " if request.name else ""
-    if request.discover is not None or request.rescaled or request.select is not None:
+    if request.strategy is not None:
+        asked, remedy = request.strategy.name, "Leave the strategy out"
+    elif request.select is not None:
+        asked, remedy = "cells that are chosen", "Lower max_per_step, or declare a nearer end"
+    elif request.discover is not None:
+        asked, remedy = "items that are discovered", "Lower max_per_step, or declare a nearer end"
+    else:
+        asked, remedy = "a clip that moves" if request.rescaled else "", "Declare a nearer end"
+    if asked:
         refused = next(candidate.verdict for candidate in tried if candidate.plan is None)
         reason = refused.removeprefix("refused: ").removesuffix(".")
-        if reason.startswith("Expected "):
-            return UnsupportedCombination(f"{where}{reason}.")
-        asked = "items that are discovered" if request.discover else "a clip that moves"
-        asked = asked if request.select is None else "cells that are chosen"
-        return UnsupportedCombination(
-            f"{where}Expected what serves {asked}, got what does not: {reason}. Noise would not "
-            "hide an event. Lower max_per_step, or declare a nearer end."
-        )
+        if not reason.startswith("Expected "):  # else it says all itself
+            reason = f"Expected a gauge for {asked}, got one that has no proof: {reason}. {remedy}"
+        return UnsupportedCombination(f"{where}{reason}.")
     return UnsupportedCombination(
         f"{where}Expected numbers that 64 bits can hold, got max_per_step={request.max_per_step}, "
         f"max_change={request.neighbors.largest}, horizon={request.horizon}, "

@@ -17,7 +17,7 @@ from typing import Any
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.threshold import false_releases, least_threshold, window_of
+from tidegauge.mechanisms.name_threshold import false_releases, least_threshold, window_of
 from tidegauge.noise.law import Law
 from tidegauge.privacy.guarantee import ApproxDP, Guarantee, rounded_up
 from tidegauge.privacy.unit import Neighbors

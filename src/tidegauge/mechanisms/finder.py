@@ -25,9 +25,9 @@ from tidegauge.mechanisms.columns import joined, put, taken
 from tidegauge.mechanisms.item_keys import ItemKeys
 from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.meter import warm_up
+from tidegauge.mechanisms.name_threshold import not_below, window_of
 from tidegauge.mechanisms.occurrences import Occurrences, checked_occurrences
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.threshold import not_below, window_of
 from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.strategies.strategy import MOST_STEPS, Int64, State
 

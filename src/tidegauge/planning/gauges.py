@@ -21,10 +21,10 @@ from tidegauge.planning.document import Document, Path_
 from tidegauge.planning.form import ConfigForm
 from tidegauge.planning.gauge_form import GaugeForm
 from tidegauge.planning.gauge_views import anticipated_of, views_of
-from tidegauge.planning.items import items_of
 from tidegauge.planning.named import why_not
 from tidegauge.planning.parts import MOST_VALUES, UNKNOWN_CELLS, Kind
 from tidegauge.planning.ranks import refuse_beside_top, select_of
+from tidegauge.planning.sets import cells_of_event
 from tidegauge.planning.view_form import View
 from tidegauge.strategies.decay import Running, Window
 
@@ -83,7 +83,7 @@ class GaugeAgreement:
         anticipate = anticipated_of(document, path, read)
         if read.mean is not None:
             refuse_beside_mean(read, (*views, *anticipate), self._refuse)
-        max_items, high = items_of(read, self._has_event, cells, high, self._refuse)
+        max_items, high = cells_of_event(read, self._has_event, cells, high, self._refuse)
         clip = self._clip((low, high), (*views, *anticipate))
         most = most_of(document, path, read, (low, high, round_to), clipped=clip is not None)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):

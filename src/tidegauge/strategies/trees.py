@@ -157,22 +157,15 @@ def all_window_sum(
 
 
 def build_binary_tree(asked: Asked) -> Blocks:
-    """Return the binary mechanism for running sums, with a level for each bit of the last step.
+    """Return the binary mechanism for running sums: BaseMech in base 2.
 
     Source: Chan, Shi and Song 2011; Perrier, Asghar and Kaafar (NDSS 2019), whose log2 n levels
     are one too few wherever n is a power of two. Proof: docs/proofs/blocks.md.
 
     Raises:
-        UnsupportedCombination: The view is another, or the stream has no known length.
+        UnsupportedCombination: A view is another, or the stream has no end.
     """
-    steps = asked.end or asked.horizon
-    if asked.views != (Running(),) or steps is None:
-        raise UnsupportedCombination(
-            "Expected the running sum of a stream of known length, got another request. The "
-            "levels of BinaryTree are counted from it. Declare end, or leave the strategy out."
-        )
-    longest = 1 << min(steps, LONGEST_WINDOW).bit_length() - 1
-    return Blocks.base(2, longest, _lattice_bits(asked, longest))
+    return build_base_mech(asked)
 
 
 def build_window_sum(asked: Asked, *, decode: str = "root-drop") -> Blocks:
@@ -224,7 +217,7 @@ def build_base_mech(asked: Asked, *, base: Fraction = Fraction(2)) -> Blocks:
         names = [view.name for view in asked.views]
         raise UnsupportedCombination(
             f"Expected running sums of a stream with an end, got {shown(names)} and "
-            f"end={asked.end}. BaseMech has a level for each digit of the end. Declare end, or "
+            f"end={asked.end}. There is a level for each digit of the end. Declare end, or "
             "leave the strategy out."
         )
     number: Any = int(base) if base.denominator == 1 else base  # no integer: refused there

@@ -10,11 +10,11 @@ import pytest
 
 import tidegauge as tg
 from tidegauge.errors import UnsupportedCombination
-from tidegauge.mechanisms import threshold as module
+from tidegauge.mechanisms import name_threshold as module
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.name_threshold import false_releases, least_threshold, window_of
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.threshold import false_releases, least_threshold, window_of
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.privacy.conversion import mu_from_epsilon_delta
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from tidegauge.planning.gauge_form import GaugeForm
 
-__all__ = ["items_of"]
+__all__ = ["cells_of_event"]
 
 
-def items_of(
+def cells_of_event(
     read: GaugeForm,
     has_event: bool,
     cells: int,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegauge.engine.store import Block
+from tidegauge.engine.blocks import Block
 from tidegauge.mechanisms.oneshot import LATTICE_BITS
 from tidegauge.mechanisms.selector import Chosen
 from tidegauge.planning.plan import PlannedGauge

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
+from tidegauge.engine.blocks import is_block_name
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import folder, put, put_new, writing
-from tidegauge.engine.store import Spend
+from tidegauge.engine.spends import Spend
 from tidegauge.errors import (
     BudgetExceeded,
     InvalidParameter,
@@ -28,9 +28,8 @@ from tidegauge.errors import (
 )
 from tidegauge.planning.plan import Plan
 
-__all__ = ["Claim", "is_block_name"]
+__all__ = ["Claim"]
 
-_BLOCK = re.compile(r"[0-9]{12}\.parquet")
 _NUMBERS = ("releases", "measurements")
 
 
@@ -226,8 +225,3 @@ class Claim:
             aside_is_ours = kept.read_bytes() == self._ledger.read_bytes()
         if not aside_is_ours:
             raise self._taken()
-
-
-def is_block_name(name: str) -> bool:
-    """Return whether a file is named as a block's files are; others are nobody's steps."""
-    return _BLOCK.fullmatch(name) is not None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.engine.store import Spend
+from tidegauge.engine.spends import Spend
 from tidegauge.mechanisms.secret import store_secret
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import protected_of

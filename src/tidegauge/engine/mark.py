@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import final
 
 from tidegauge.engine.files import private_folder, put, sweep
-from tidegauge.engine.store import Spend
+from tidegauge.engine.spends import Spend
 from tidegauge.errors import StoreBehind
 from tidegauge.planning.settings import default_mark
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from tidegauge.engine.blocks import Block
 from tidegauge.engine.clipped import ClippedSteps
 from tidegauge.engine.found import FoundBlock, block_of
 from tidegauge.engine.schema import damaged
-from tidegauge.engine.store import Block, Store
+from tidegauge.engine.store import Store
 from tidegauge.engine.totals import Totals
 from tidegauge.mechanisms.finder import Finder
 from tidegauge.mechanisms.meter import Meter
@@ -21,7 +22,7 @@ from tidegauge.strategies.strategy import Int64, State
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Measured", "Measuring", "known_items", "seen_values"]
+__all__ = ["MeasuredBlocks", "Measuring", "known_items", "seen_values"]
 
 _SEEN = "seen"  # part of a gauge's private state: the values that it has counted
 _FINDER = "finder"  # the private state of a finder, whole
@@ -29,7 +30,7 @@ _FINDER = "finder"  # the private state of a finder, whole
 
 @final
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBlocks:
     """A block of all gauges, and what has to be stored with it.
 
     Attributes:
@@ -106,7 +107,7 @@ class Measuring:
         own += sum(steps.clamped for steps in self._clipped.values())
         return self._clamped + self._found_clamped + own
 
-    def measure(self, totals: Totals, start: int, steps: int) -> Measured:
+    def measure(self, totals: Totals, start: int, steps: int) -> MeasuredBlocks:
         """Measure a block of steps of all gauges."""
         blocks: dict[str, Int64 | FoundBlock] = {}
         states: dict[str, dict[str, State]] = {}
@@ -129,7 +130,7 @@ class Measuring:
             items[name] = sparse.items[before : finder.items]
         for name, values in totals.seen_at(start + steps).items():
             states[name][_SEEN] = values
-        return Measured(blocks, states, items)
+        return MeasuredBlocks(blocks, states, items)
 
     def close(self) -> None:
         """Erase the keys from memory; nothing more is measured."""

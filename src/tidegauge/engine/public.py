@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tidegauge.checks import integer, shown
-from tidegauge.engine.chosen import chosen_block, lattice_bits
-from tidegauge.engine.claim import is_block_name
+from tidegauge.engine.blocks import Block, block_name, is_block_name
 from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import spends_in
 from tidegauge.engine.files import safe_name
-from tidegauge.engine.found import FoundBlock, Shown, block_of_table
-from tidegauge.engine.publisher import Measured, block_name
+from tidegauge.engine.found import FoundBlock, Shown
+from tidegauge.engine.measurements import AnyBlock, read_measurement
 from tidegauge.engine.releases import Numbers, Published
-from tidegauge.engine.store import Block
 from tidegauge.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.mean import refuse_without_mean
@@ -33,7 +31,7 @@ from tidegauge.planning.promise import promise
 from tidegauge.planning.words import ratio_to_bound
 from tidegauge.strategies.decay import Decay, Window
 from tidegauge.strategies.rescaled import refuse_rescaled
-from tidegauge.strategies.strategy import COORDINATES_PER_STEP, Float64, Int64
+from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,7 +116,7 @@ class PublicFolder:
         """
         return promise(self.plan, self.releases)
 
-    def blocks(self, gauge: str) -> Iterator[Measured]:
+    def blocks(self, gauge: str) -> Iterator[AnyBlock]:
         """Read a gauge's measurement, block by block, in order.
 
         Raises:
@@ -229,7 +227,8 @@ class PublicFolder:
             return np.empty((0, 0)), Shown(empty, np.empty(0, np.int64))
         if not is_block_name(files[-1].name):
             raise self._changed(files[-1])
-        last = self._found_block(files[-1], gauge.name, int(files[-1].stem) - 1)
+        last = self._block(files[-1], gauge.name, int(files[-1].stem) - 1)
+        assert isinstance(last, FoundBlock)
         names, cells = last.shown.names, last.shown.names.height  # all that there are
         places = names.with_row_index(_PLACE)
         measured = np.empty((last.first + last.steps, cells), np.int64)
@@ -251,81 +250,12 @@ class PublicFolder:
             values[:, part] = reading.decode(rows, len(rows))[0]
         return values, last.shown
 
-    def _block(self, path: Path, gauge: str, step: int) -> Measured:
+    def _block(self, path: Path, gauge: str, step: int) -> AnyBlock:
         """Read one file, and check that it is what was published."""
-        if self.plan.gauge(gauge).discover is not None:
-            return self._found_block(path, gauge, step)
-        import polars as pl
-
-        planned = self.plan.gauge(gauge)
-        if planned.select is not None:
-            return self._chosen_block(path, planned, step)
-        strategy = planned.mechanism.strategy
-        row = pl.Array(pl.Int64, planned.lanes)
         try:
-            about = pl.read_parquet_metadata(path)
-            table = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return read_measurement(path, self.plan, self.plan.gauge(gauge), step)
+        except ValueError:
             raise self._changed(path) from None
-        if table.schema != {"step": pl.Int64, "row": pl.Int64, "measured": row} or not len(table):
-            raise self._changed(path)
-        # writable as what a meter measures: the kernels that decode it are compiled for one kind
-        measured, last = table["measured"].to_numpy(writable=True), table["step"].max()
-        # each step has a row of its own, so the rows themselves say how many steps they are of
-        if measured.dtype != np.int64 or not isinstance(last, int) or last - step > len(table):
-            raise self._changed(path)
-        block = Block(step, last - step, np.ascontiguousarray(measured))
-        self._check_origin(path, about, gauge, step, block.steps, block.sum)
-        numbers = strategy.coordinates(step, block.steps)
-        places = {
-            "step": numbers // COORDINATES_PER_STEP + 1,
-            "row": numbers % COORDINATES_PER_STEP,
-        }
-        if not all(np.array_equal(table[name].to_numpy(), at) for name, at in places.items()):
-            raise self._changed(path)
-        return block
-
-    def _chosen_block(self, path: Path, gauge: PlannedGauge, step: int) -> Block:
-        """The same of a gauge whose cells are chosen."""
-        import polars as pl
-
-        try:
-            about = pl.read_parquet_metadata(path)
-            block = chosen_block(gauge, step, pl.read_parquet(path))
-        except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            raise self._changed(path) from None
-        self._check_origin(path, about, gauge.name, step, block.steps, block.sum)
-        return block
-
-    def _found_block(self, path: Path, gauge: str, step: int) -> FoundBlock:
-        """The same of a gauge that discovers its cells."""
-        import polars as pl
-
-        try:
-            about = pl.read_parquet_metadata(path)
-            steps = int(about["steps"])
-            block = block_of_table(self.plan.gauge(gauge), step, steps, pl.read_parquet(path))
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            raise self._changed(path) from None
-        except (InvalidInput, KeyError, ValueError):
-            raise self._changed(path) from None
-        self._check_origin(path, about, gauge, step, steps, block.sum)
-        return block
-
-    def _check_origin(
-        self, path: Path, about: dict[str, str], gauge: str, step: int, steps: int, found: str
-    ) -> None:
-        """Refuse a file whose metadata are not those of a block with this sum."""
-        expected = {
-            "fingerprint": self.plan.fingerprint,
-            "gauge": gauge,
-            "first_step": str(step + 1),
-            "steps": str(steps),
-            "lattice_bits": str(lattice_bits(self.plan.gauge(gauge))),
-            "sha256": found,
-        }
-        if any(about.get(name) != value for name, value in expected.items()) or steps < 1:
-            raise self._changed(path)
 
     def _changed(self, path: Path) -> InvalidInput:
         return InvalidInput(

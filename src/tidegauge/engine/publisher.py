@@ -22,15 +22,17 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from tidegauge.engine.chosen import chosen_table, lattice_bits
-from tidegauge.engine.claim import Claim, is_block_name
+from tidegauge.engine.blocks import Block, block_name, is_block_name
+from tidegauge.engine.claim import Claim
 from tidegauge.engine.clipped import ClippedReading
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
 from tidegauge.engine.found import FoundBlock, FoundReading
+from tidegauge.engine.measurements import AnyBlock, measurement_about, measurement_table
 from tidegauge.engine.origin import has_origin, origin
 from tidegauge.engine.releases import TOTALS, Published, published_views
-from tidegauge.engine.store import Block, Spend, Store
+from tidegauge.engine.spends import Spend
+from tidegauge.engine.store import Store
 from tidegauge.errors import StoreBehind, StoreMismatch
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.selector import Chosen, ChosenReading
@@ -40,7 +42,7 @@ from tidegauge.strategies.strategy import Float64, Int64, State
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Publisher", "block_name"]
+__all__ = ["Publisher"]
 
 _CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
 _CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
@@ -50,18 +52,7 @@ _VIEWS = "published"  # marks a decoder's stored state with the views that it se
 
 Emit = Callable[["pl.DataFrame"], None]
 Made = tuple[bytes, "pl.DataFrame | None"]  # a file, and its releases if a sink wants them
-Measured = Block | FoundBlock
 File = tuple[Path, Callable[[], Made]]  # where a file goes, and how it is made
-
-
-def block_name(first: int) -> str:
-    """Return the name of a block's files: its first step, counted from 1, in 12 digits.
-
-    Examples:
-        >>> block_name(0)
-        '000000000001.parquet'
-    """
-    return f"{first + 1:012d}.parquet"
 
 
 @final
@@ -187,7 +178,7 @@ class Publisher:
         self.settle()
         return len(missing)
 
-    def publish(self, first: int, steps: int, blocks: Mapping[str, Measured]) -> None:
+    def publish(self, first: int, steps: int, blocks: Mapping[str, AnyBlock]) -> None:
         """Publish one block of all gauges, as read back from the store, but for its last files.
 
         Files are put one after the other, while the next ones are made on other cores; the last
@@ -223,7 +214,7 @@ class Publisher:
         if not put_new(path, data, named=False):
             raise _other_numbers(path)
 
-    def _files(self, first: int, steps: int, blocks: Mapping[str, Measured]) -> Iterator[File]:
+    def _files(self, first: int, steps: int, blocks: Mapping[str, AnyBlock]) -> Iterator[File]:
         """Each file of a block, in the order in which they are put: measurements are the last."""
         for gauge in self._plan.gauges:
             block = blocks[gauge.name]
@@ -289,7 +280,7 @@ class Publisher:
         text = repr([view.decay for view in self._views[name]])
         return np.frombuffer(hashlib.sha256(text.encode()).digest(), "<i8").copy()
 
-    def _decode(self, name: str, block: Measured) -> Float64:
+    def _decode(self, name: str, block: AnyBlock) -> Float64:
         self._since[name] += block.measured.nbytes
         reading = self._readings[name]
         if isinstance(reading, FoundReading):
@@ -356,7 +347,7 @@ class Publisher:
         releases = [(self._place(self._releases(view)), view.every) for view in self._parts(gauge)]
         return [(self._place(self._measurements(gauge)), 1), *releases]
 
-    def _there(self, first: int, steps: int, blocks: Mapping[str, Measured]) -> set[Path]:
+    def _there(self, first: int, steps: int, blocks: Mapping[str, AnyBlock]) -> set[Path]:
         """The files of a block that are there; refuse one of another measurement.
 
         All are compared before the first one is put: beside another's numbers, it would be a
@@ -374,38 +365,15 @@ class Publisher:
                     found.add(self.path / file)
         return found
 
-    def _measurement_file(self, gauge: str, block: Measured) -> File:
+    def _measurement_file(self, gauge: str, block: AnyBlock) -> File:
         path = self._measurements(gauge) / block_name(block.first)
         return path, partial(self._measurement, gauge, block)
 
-    def _measurement(self, gauge: str, block: Measured) -> Made:
-        import polars as pl
-
+    def _measurement(self, gauge: str, block: AnyBlock) -> Made:
         planned = self._plan.gauge(gauge)
-        strategy = planned.mechanism.strategy
-        if isinstance(block, FoundBlock):
-            table = block.table(planned)
-        elif planned.select is not None:
-            table = chosen_table(block)
-        else:
-            numbers = strategy.coordinates(block.first, block.steps)
-            cells = block.measured.shape[1]
-            table = pl.DataFrame(
-                {
-                    "step": numbers // strategy.coordinates_per_step + 1,
-                    "row": numbers % strategy.coordinates_per_step,
-                    "measured": pl.Series(block.measured, dtype=pl.Array(pl.Int64, cells)),
-                }
-            )
-        about = self._about | {
-            "gauge": gauge,
-            "first_step": str(block.first + 1),
-            "steps": str(block.steps),
-            "lattice_bits": str(lattice_bits(planned)),
-        }
         place = self._place(self._measurements(gauge) / block_name(block.first))
-        about |= origin(place, block.sum)
-        return _parquet(table, about), None
+        about = self._about | measurement_about(planned, block) | origin(place, block.sum)
+        return _parquet(measurement_table(planned, block), about), None
 
 
 def _other_numbers(path: Path) -> StoreBehind:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tidegauge.engine.lock import Owner
 from tidegauge.engine.schema import check_format, speaking
-from tidegauge.engine.store import Spend
+from tidegauge.engine.spends import Spend
 from tidegauge.errors import StoreMismatch
 
 __all__ = ["Status", "status_of"]

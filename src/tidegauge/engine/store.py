@@ -11,13 +11,10 @@ whether it stands, the store takes nothing more: the next opening looks.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
@@ -25,10 +22,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.engine.blocks import Block
 from tidegauge.engine.found import FoundBlock
 from tidegauge.engine.lock import Owner, this_process
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.engine.schema import connect, damaged, digest, speaking, transaction
+from tidegauge.engine.spends import Spend
 from tidegauge.errors import LiveState, Locked, StoreMismatch
 from tidegauge.mechanisms.secret import store_secret
 from tidegauge.strategies.strategy import Int64, State
@@ -36,7 +35,7 @@ from tidegauge.strategies.strategy import Int64, State
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Block", "Spend", "Store"]
+__all__ = ["Store"]
 
 _FOUND = 0  # in place of the number of cells of a block whose cells were discovered
 _PART = 1 << 15  # bytes of a state that are written together, if they changed
@@ -46,57 +45,6 @@ _NOISE = -3  # and the keys of the noise of discovered cells
 _ITEMS = -16  # minus the number of a gauge: and what that has discovered, a part for each block
 _PIECE = 1 << 26  # bytes of a block of discovered cells in one row
 _ITEMS_A_PART = 1 << 17
-
-
-@dataclass(frozen=True)
-class Block:
-    """Measured steps of one gauge, as they were committed.
-
-    Attributes:
-        first: The first step, from 0.
-        steps: How many.
-        measured: int64 of shape (rows, cells), in lattice units: public.
-    """
-
-    first: int
-    steps: int
-    measured: Int64
-
-    @cached_property
-    def sum(self) -> str:
-        """The SHA-256 of the rows as published: little-endian int64, row by row."""
-        rows = np.ascontiguousarray(self.measured, "<i8").reshape(-1)
-        return hashlib.sha256(rows.data).hexdigest()
-
-
-@dataclass(frozen=True)
-class Spend:
-    """One release of a stream: all gauges of a plan, charged in full.
-
-    Attributes:
-        store: The store's name.
-        fingerprint: The plan's.
-        step: Steps that were committed when it was charged.
-        day: When that was, as ``2013-01-31``.
-        gauges: What each gauge costs, as an event in dp_accounting's terms.
-        id: Random. Two releases may agree in all else, and both are spent.
-    """
-
-    store: str
-    fingerprint: str
-    step: int
-    day: str
-    gauges: dict[str, dict[str, object]]
-    id: str
-
-    def to_text(self) -> str:
-        """Return the form that is stored."""
-        return json.dumps(vars(self), sort_keys=True)
-
-    @classmethod
-    def from_text(cls, text: str) -> Spend:
-        """Return the spend of a stored form."""
-        return cls(**json.loads(text))
 
 
 @final

@@ -19,7 +19,7 @@ from tidegauge.engine.packing import pack, unpack
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.releases import Published, published_views
 from tidegauge.engine.sinks import as_text
-from tidegauge.engine.store import Spend
+from tidegauge.engine.spends import Spend
 from tidegauge.errors import InvalidInput, InvalidParameter, StoreBehind, WriteFailed
 from tidegauge.planning.settings import Sink
 from tidegauge.strategies.decay import Window

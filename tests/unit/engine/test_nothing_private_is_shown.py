@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tidegauge.engine.measuring import Measured
+from tidegauge.engine.measuring import MeasuredBlocks
 from tidegauge.engine.sparse import SparseTotals
 from tidegauge.engine.totals import Totals
 from tidegauge.mechanisms.occurrences import Occurrences
@@ -16,7 +16,7 @@ SPARSE = SparseTotals(ITEMS, NUMBERS, NUMBERS, NUMBERS, SECRET)
 PRIVATE = [
     Occurrences(NUMBERS, NUMBERS, NUMBERS),
     SPARSE,
-    Measured({}, {"visits": {"seen": {"a": NUMBERS}}}, {"visits": ITEMS}),
+    MeasuredBlocks({}, {"visits": {"seen": {"a": NUMBERS}}}, {"visits": ITEMS}),
     Totals({"visits": NUMBERS}, 0, 1, SECRET, {"outside": SECRET}, {"found": SPARSE}),
 ]
 

@@ -15,8 +15,9 @@ import pytest
 
 from tidegauge.engine import lock
 from tidegauge.engine.lock import Owner, this_process
+from tidegauge.engine.spends import Spend
 from tidegauge.engine.status import status_of
-from tidegauge.engine.store import Spend, Store
+from tidegauge.engine.store import Store
 from tidegauge.errors import LiveState, Locked, StoreBehind, StoreMismatch
 
 GAUGES = ["a", "b"]

@@ -180,3 +180,16 @@ def test_candidates_are_those_of_the_budget_that_is_found(shop):
     (chosen,) = [one for one in told["compared"][0]["candidates"] if one["chosen"]]
     shown = {view["name"]: view["ratio"] for view in told["gauges"][0]["views"]}
     assert shown == {view["name"]: pytest.approx(view["ratio"]) for view in chosen["views"]}
+
+
+def test_what_a_store_has_accepted_is_not_what_a_new_one_would_choose(shop):
+    text = (shop / "visits.yaml").read_text()
+    named = text.replace("1d]}", "1d], strategy: InputPerturbation}")
+    (shop / "visits.yaml").write_text(named)
+    assert 0 == tidegauge("run", "visits.yaml", cwd=shop)[0]
+    said = "The store has accepted other strategies for visits"
+    assert said not in tidegauge("plan", "visits.yaml", "--compare", cwd=shop)[2]
+    (shop / "visits.yaml").write_text(text)
+    code, out, err = tidegauge("plan", "visits.yaml", "--compare", cwd=shop)
+    assert (0, True) == (code, said in err)
+    assert "the stream itself" in out

@@ -95,7 +95,12 @@ def plan(
         made, settings, _ = accepted(config, None)  # "validate" tells the warnings
     told = described(made) | more
     if compare:
-        told["compared"] = _compared(config, made)
+        told["compared"], others = _compared(config, made)
+        if others:
+            terminal.say(
+                f"The store has accepted other strategies for {', '.join(others)}, and they stay: "
+                "what is marked as chosen is what a new store would measure."
+            )
     _write(made, settings, config, output, picture, force)
     if statement:
         _tell_statement(terminal, made, settings)
@@ -168,14 +173,21 @@ def _solved(path: Path, errors: tuple[str, ...]) -> tuple[Plan, Settings, dict[s
     return made, config.settings, more
 
 
-def _compared(path: Path, made: Plan) -> list[dict[str, Any]]:
-    """The candidates of a config, under the guarantee of its plan."""
+def _compared(path: Path, made: Plan) -> tuple[list[dict[str, Any]], list[str]]:
+    """The candidates of a config, under its plan's guarantee; gauges whose store has others."""
     from tidegauge.planning.candidates import described_candidates
     from tidegauge.planning.config import config_of
     from tidegauge.planning.planner import candidates_of
 
     config = replace(config_of(path), guarantee=made.guarantee)
-    return described_candidates(config, candidates_of(config))
+    found = candidates_of(config)
+    pairs = zip(made.gauges, found, strict=True)
+    others = [
+        gauge.name
+        for gauge, one in pairs
+        if gauge.clip is None and one.plan.strategy != gauge.mechanism.strategy
+    ]
+    return described_candidates(config, found), others
 
 
 def _tell_statement(terminal: Terminal, made: Plan, settings: Settings | None) -> None:

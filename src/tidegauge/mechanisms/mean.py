@@ -20,6 +20,7 @@ from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombinat
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.ratio import ratio_interval
 from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, request_of
+from tidegauge.mechanisms.totals import array_of
 from tidegauge.strategies.decay import Decay, Difference
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
@@ -184,7 +185,9 @@ class MeanRelease:
     @property
     def reason(self) -> NDArray[Any]:
         """Why a value is not there, by noisy numbers alone; None where it is. Shape of value."""
-        return np.where(np.isnan(self.value), TOO_FEW, None)  # type: ignore[call-overload, no-any-return]
+        reasons = np.full(self.value.shape, None, dtype=object)
+        reasons[np.isnan(self.value)] = TOO_FEW
+        return reasons
 
     @property
     def steps(self) -> NDArray[Any]:
@@ -259,15 +262,12 @@ class Values:
 
 
 def _whole(name: str, given: Any) -> Int64:
-    try:
-        array = np.asarray(given)
-    except Exception:  # what a foreign object raises may show its data: not passed on
-        array = np.empty((0, 0))
+    array = array_of(given, name)
     fits = array.ndim == 1 and (array.dtype.kind in "iu" or not array.size)
     if array.dtype.kind == "f" and array.ndim == 1 and array.size:
         fits = bool(np.isfinite(array).all() and (array == np.rint(array)).all())
         fits = fits and bool((np.abs(array) < 2.0**53).all())
-    if not fits or isinstance(given, np.ma.MaskedArray):
+    if not fits:
         raise InvalidInput(
             f"Expected {name} to be whole numbers of shape (events,), got others. Noise is "
             "calibrated for whole grains. Leave out missing ones, and round the rest to grains."

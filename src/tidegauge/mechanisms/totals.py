@@ -39,18 +39,7 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
             "Expected an array of totals, got bytes. Each byte would be read as a count. "
             "Convert them to numbers first."
         )
-    try:
-        array = np.asarray(values)
-    except Exception:  # whatever a foreign object raises may show its data: not passed on
-        raise InvalidInput(
-            "Expected a rectangular array of totals, got what cannot be made one. A step has one "
-            "total for every cell. Fill the missing ones with 0."
-        ) from None
-    if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInput(
-            "Expected an array without a mask, got a masked one. Values under the mask would be "
-            "counted. Fill them first, with 0 where nothing happened."
-        )
+    array = array_of(values, "totals")
     array = _shaped(array, plan, block=block)
     kind = array.dtype.kind
     if kind == "f":
@@ -75,6 +64,31 @@ def totals(values: ArrayLike, plan: GaugePlan, *, block: bool) -> tuple[Int64, i
             "as sums can: an event would move them otherwise. Count fewer, or in several gauges."
         )
     return _clamped(array, low, high)
+
+
+def array_of(given: ArrayLike, what: str) -> NDArray[Any]:
+    """Return what a user gave as an array.
+
+    Args:
+        given: Numbers, in whatever holds them.
+        what: What they are, as messages call them.
+
+    Raises:
+        InvalidInput: They are no rectangular array, or under a mask; no value is shown.
+    """
+    try:
+        array = np.asarray(given)
+    except Exception:  # whatever a foreign object raises may show its data: not passed on
+        raise InvalidInput(
+            f"Expected a rectangular array of {what}, got what cannot be made one. Which number "
+            "belongs where is not known. Give as many of each step, 0 where nothing happened."
+        ) from None
+    if isinstance(given, np.ma.MaskedArray):
+        raise InvalidInput(
+            "Expected an array without a mask, got a masked one. Values under the mask would be "
+            "counted. Fill them first, with 0 where nothing happened."
+        )
+    return array
 
 
 def range_of(plan: GaugePlan) -> tuple[int, int]:

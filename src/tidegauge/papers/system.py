@@ -20,6 +20,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.totals import array_of
 from tidegauge.mechanisms.turn import no_copies
 from tidegauge.privacy.costs import Cost, GaussianCost
 from tidegauge.privacy.guarantee import Guarantee
@@ -28,7 +29,7 @@ from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.named import ByName
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64, Norm
 
-__all__ = ["GRAINS", "System", "array_of", "grains_of", "moved_by", "plan_of"]
+__all__ = ["GRAINS", "System", "grains_of", "moved_by", "plan_of"]
 
 GRAINS = 1 << 20
 """Grains in 1: readings in [0, 1] are rounded to multiples of 2^-20 before anything else."""
@@ -243,7 +244,7 @@ class System(ABC):
 
     def _shaped(self, readings: ArrayLike, *, block: bool) -> NDArray[Any]:
         """An array of shape (steps, cells)."""
-        array = array_of(readings)
+        array = array_of(readings, "readings")
         wanted = ("steps",) * block + (() if self._scalar else (self.cells,))
         if array.ndim != len(wanted) or (not self._scalar and array.shape[-1] != self.cells):
             named = ", ".join(map(str, wanted)) + "," * (len(wanted) == 1)
@@ -305,24 +306,3 @@ def grains_of(
         )
     exact: Int64 = np.rint(readings.astype(np.float64) * float(unit)).astype(np.int64)
     return np.minimum(np.ascontiguousarray(exact), int(unit * upper))
-
-
-def array_of(readings: ArrayLike) -> NDArray[Any]:
-    """Return readings as an array.
-
-    Raises:
-        InvalidInput: They are no rectangular array, or under a mask; no value is shown.
-    """
-    try:
-        array = np.asarray(readings)
-    except Exception:  # whatever a foreign object raises may show its data: not passed on
-        raise InvalidInput(
-            "Expected a rectangular array of readings, got what cannot be made one. A step has one "
-            "reading for every cell. Fill the missing ones with 0."
-        ) from None
-    if isinstance(readings, np.ma.MaskedArray):
-        raise InvalidInput(
-            "Expected an array without a mask, got a masked one. Values under the mask would be "
-            "counted. Fill them first, with 0 where nothing happened."
-        )
-    return array

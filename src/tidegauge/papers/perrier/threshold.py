@@ -14,8 +14,9 @@ from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.smooth import smooth_bound
 from tidegauge.mechanisms.threshold_rule import ThresholdRule
+from tidegauge.mechanisms.totals import array_of
 from tidegauge.papers.perrier.ranges import range_of
-from tidegauge.papers.system import array_of, grains_of
+from tidegauge.papers.system import grains_of
 
 __all__ = ["BETA_LT", "LAM", "P", "private_threshold", "rule_of", "smooth_sensitivity"]
 
@@ -148,7 +149,7 @@ def smooth_sensitivity(
 
 def _flat(readings: ArrayLike) -> NDArray[Any]:
     """Readings as an array of shape (m,), m >= 1."""
-    array = array_of(readings)
+    array = array_of(readings, "readings")
     if array.ndim != 1 or not len(array):
         raise InvalidInput(
             f"Expected readings of shape (m,), at least one, got shape {array.shape}. A threshold "

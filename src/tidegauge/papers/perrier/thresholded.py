@@ -22,11 +22,12 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.smooth import MOST_VALUES
 from tidegauge.mechanisms.threshold_rule import ThresholdRule
+from tidegauge.mechanisms.totals import array_of
 from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.papers.perrier.plans import TREE, plans_of
 from tidegauge.papers.perrier.ranges import range_of
 from tidegauge.papers.perrier.threshold import BETA_LT, LAM, P, rule_of
-from tidegauge.papers.system import array_of, grains_of, moved_by
+from tidegauge.papers.system import grains_of, moved_by
 from tidegauge.privacy.guarantee import ApproxDP
 from tidegauge.privacy.unit import Event, unit_of
 from tidegauge.strategies.decay import Running
@@ -225,7 +226,7 @@ class ThresholdedSum:
             StreamEnded: The last step is reached; the system is as it was.
             LiveState: Closed, interrupted, forked, or in use by another thread.
         """
-        value: Float64 = self._released(self._exact(array_of(reading), 0))[0]
+        value: Float64 = self._released(self._exact(array_of(reading, "readings"), 0))[0]
         return value
 
     def update_many(self, readings: ArrayLike) -> Float64:
@@ -238,7 +239,7 @@ class ThresholdedSum:
             float64 of shape (steps,), NaN before step ``first``. Errors are those of
             :meth:`update`.
         """
-        return self._released(self._exact(array_of(readings), 1))
+        return self._released(self._exact(array_of(readings, "readings"), 1))
 
     def _exact(self, array: NDArray[Any], axes: int) -> Int64:
         """Readings in grains, shape (steps,), checked whole before anything changes."""

@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from tidegauge.papers.bolot.distinct import DistinctCount
     from tidegauge.papers.bolot.exponential import ExponentialSum
     from tidegauge.papers.bolot.histogram import DecayedHistogram
+    from tidegauge.papers.bolot.history import History
+    from tidegauge.papers.bolot.holistic import HolisticPredicateSum, changed_values
     from tidegauge.papers.bolot.perturbation import InputPerturbation
-    from tidegauge.papers.bolot.predicates import (
-        History,
-        HolisticPredicateSum,
-        PredicateSum,
-        changed_values,
-    )
+    from tidegauge.papers.bolot.predicate import PredicateSum
     from tidegauge.papers.bolot.response import RandomizedResponse
     from tidegauge.papers.polynomial_sum import PolynomialSum
     from tidegauge.papers.windows import AllWindowSum, WindowSum
@@ -47,8 +44,10 @@ _HOMES = {
     "bolot.distinct": ("DistinctCount",),
     "bolot.exponential": ("ExponentialSum",),
     "bolot.histogram": ("DecayedHistogram",),
+    "bolot.history": ("History",),
+    "bolot.holistic": ("HolisticPredicateSum", "changed_values"),
     "bolot.perturbation": ("InputPerturbation",),
-    "bolot.predicates": ("History", "HolisticPredicateSum", "PredicateSum", "changed_values"),
+    "bolot.predicate": ("PredicateSum",),
     "bolot.response": ("RandomizedResponse",),
     "polynomial_sum": ("PolynomialSum",),
     "windows": ("AllWindowSum", "WindowSum"),

@@ -18,9 +18,10 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.discovery import Discovery
 from tidegauge.mechanisms.intervals import Band, band_of, level_of, tails
+from tidegauge.mechanisms.plain_data import Reader, fraction_text
 from tidegauge.mechanisms.request import cells_of, steps_of, views_of
 from tidegauge.mechanisms.selection import Selection, shown_cells
-from tidegauge.mechanisms.stored import VERSION, Reader, fraction_text, plain, read_as
+from tidegauge.mechanisms.stored import VERSION, plain, read_as
 from tidegauge.noise.gaussian import RoundedGaussian
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.law import Law

@@ -10,9 +10,10 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.mechanisms.mean import refuse_without_mean
+from tidegauge.mechanisms.plain_data import Reader, fraction_text
 from tidegauge.mechanisms.plan import GaugePlan, views_read
 from tidegauge.mechanisms.selection import Select
-from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
+from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.averages import MOST_REACH
 from tidegauge.planning.durations import microseconds_of
 from tidegauge.planning.fields import (

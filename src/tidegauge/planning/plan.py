@@ -16,7 +16,8 @@ from typing import Any
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import deltas
-from tidegauge.mechanisms.stored import Reader, plain, read_as
+from tidegauge.mechanisms.plain_data import Reader
+from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
 from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.parts import (

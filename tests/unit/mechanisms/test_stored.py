@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tidegauge.errors import BudgetExceeded, InvalidParameter
 from tidegauge.mechanisms.design import design
+from tidegauge.mechanisms.plain_data import fraction_of, fraction_text
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.stored import fraction_of, fraction_text, plain, read_as
+from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.privacy.guarantee import GaussianDP
 from tidegauge.privacy.unit import Contributions
 from tidegauge.strategies.blocks import Blocks, OpenBlocks

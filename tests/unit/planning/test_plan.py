@@ -11,7 +11,7 @@ import pytest
 from unit.planning.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.stored import fraction_text
+from tidegauge.mechanisms.plain_data import fraction_text
 from tidegauge.planning.config import config_of
 from tidegauge.planning.plan import Plan, canonical_bytes
 from tidegauge.planning.planner import plan_of

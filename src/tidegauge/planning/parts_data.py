@@ -11,7 +11,7 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import Discover, discover_of
 from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.plain_data import Reader, fraction_text
-from tidegauge.mechanisms.plan import GaugePlan, views_read
+from tidegauge.mechanisms.restoring import restore_gauge, views_read
 from tidegauge.mechanisms.selection import Select
 from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.averages import MOST_REACH
@@ -110,7 +110,7 @@ def _discover_data(discover: Discover) -> dict[str, Any]:
 
 def _clip_of(reader: Reader) -> Clip:
     """Read how a clip is found."""
-    found = Clip(reader.fraction("share"), GaugePlan.restore(reader.take("mechanism")))
+    found = Clip(reader.fraction("share"), restore_gauge(reader.take("mechanism")))
     reader.done()
     return found
 
@@ -200,7 +200,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         ),
         anticipate=_anticipated(reader.items("anticipate")),
         budget_weight=reader.fraction("budget_weight"),
-        mechanism=GaugePlan.restore(reader.take("mechanism")),
+        mechanism=restore_gauge(reader.take("mechanism")),
         totals="totals" in reader.names and reader.flag("totals"),
         max_items=reader.integer("max_items") if "max_items" in reader.names else 1,
         top=reader.integer("top") if "top" in reader.names else None,

@@ -17,6 +17,7 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.plain_data import Reader
+from tidegauge.mechanisms.restoring import verify_gauge
 from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
 from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
@@ -270,7 +271,7 @@ class Plan:
             one = gauge.max_items == 1 and (gauge.kind in ("sum", "mean") or gauge.high == 1)
             if self.event is None and not one:
                 raise changed("a row to count once, in one cell", "more, without sets of rows")
-            mechanism.verify()
+            verify_gauge(mechanism)
             distinct = distinct_of(gauge.kind, gauge.views)
             low, high, cells = gauge.low, gauge.high, gauge.number_of_cells
             if gauge.clip is not None:
@@ -294,7 +295,7 @@ class Plan:
         """Refuse a clip that is found by something else than counts of magnitudes."""
         unit, relation, bounds = self.privacy_unit, self.relation, (gauge.low, gauge.high)
         mean, bins = gauge.kind == "mean", clip.mechanism
-        bins.verify()
+        verify_gauge(bins)
         if gauge.mechanism.neighbors != clipped_neighbors(
             unit, relation, *bounds, len(gauge.cells), mean=mean
         ) or bins.neighbors != magnitude_neighbors(unit, relation, *bounds):

@@ -13,9 +13,9 @@ from tidegauge.mechanisms.design import compare, design, designed_for
 from tidegauge.mechanisms.discovery import Discover, deltas, discover_of
 from tidegauge.mechanisms.gauge import Gauge
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.restoring import restore_gauge, verify_gauge
 from tidegauge.mechanisms.totals import totals
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.ledger import Ledger
@@ -39,7 +39,7 @@ def plan():
 
 
 def test_a_plan_comes_back_as_it_was_stored(plan):
-    again = GaugePlan.restore(plan.stored())
+    again = restore_gauge(plan.stored())
     assert again == plan
     assert again.fingerprint == plan.fingerprint
     assert plan.discovery.adaptive
@@ -61,19 +61,19 @@ def test_a_changed_discovery_is_refused(plan, name):
     stored = plan.stored()
     stored["discovery"] |= TAMPERED[name]
     with pytest.raises(InvalidParameter):
-        GaugePlan.restore(stored)
+        restore_gauge(stored)
 
 
 def test_a_discovery_cannot_be_taken_out_or_put_in(plan):
     stored = plan.stored()
     del stored["discovery"]
     with pytest.raises(InvalidParameter, match="either known cells or a discovery"):
-        GaugePlan.restore(stored)
+        restore_gauge(stored)
     views = {"views": [tg.Step()], "guarantee": tg.GaussianDP(1)}
     known = tg.plan(unit="event", end=200, cells=4, **views).plan
     assert "discovery" not in known.stored()
     with pytest.raises(InvalidParameter):
-        GaugePlan.restore(known.stored() | {"discovery": plan.stored()["discovery"]})
+        restore_gauge(known.stored() | {"discovery": plan.stored()["discovery"]})
 
 
 def test_a_strategy_that_is_not_proved_for_items_is_refused(plan):
@@ -81,7 +81,7 @@ def test_a_strategy_that_is_not_proved_for_items_is_refused(plan):
     assert isinstance(comb.strategy, Comb)
     changed = replace(plan, strategy=comb.strategy, law=comb.law)
     with pytest.raises(InvalidParameter, match="proved for unknown items"):
-        changed.verify()
+        verify_gauge(changed)
 
 
 def test_noise_of_another_discovery_shares_no_word(plan):
@@ -121,7 +121,7 @@ def test_behind_a_comb_items_are_discovered_in_windows():
     found = design(asked(views=[tg.Window(24)], end=None))
     assert isinstance(found.strategy, Comb)
     assert "window_24" == found.discovery.view
-    assert found == GaugePlan.restore(found.stored())
+    assert found == restore_gauge(found.stored())
 
 
 def test_delta_is_split_over_the_gauges_that_discover():

@@ -15,9 +15,11 @@ from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.restoring import restore_gauge
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
-from tidegauge.planning.words import described, ratio_to_bound, span_in_words, view_in_words
+from tidegauge.planning.widest import ratio_to_bound
+from tidegauge.planning.words import span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.testing import seeded_gauge

@@ -81,7 +81,7 @@ def plan(
     noise of this kind at this cost. The plan file holds what is signed, byte for byte: its SHA-256
     is what was approved. CONFIG may be a plan file.
     """
-    from tidegauge.planning.words import described
+    from tidegauge.planning.described import described
 
     _refuse(config, output, compare, errors, picture)
     settings: Settings | None = None

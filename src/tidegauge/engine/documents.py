@@ -10,8 +10,8 @@ from tidegauge.engine.spends import Spend
 from tidegauge.mechanisms.secret import store_secret
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import protected_of
+from tidegauge.planning.spending import delta_of, epsilon_of
 from tidegauge.planning.statement import Further, privacy_data, privacy_text
-from tidegauge.planning.words import delta_of, epsilon_of
 from tidegauge.privacy.costs import dp_event
 from tidegauge.privacy.guarantee import rounded_up
 

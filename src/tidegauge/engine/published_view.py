@@ -11,7 +11,7 @@ from tidegauge.engine.releases import Numbers, Published
 from tidegauge.errors import InvalidParameter
 from tidegauge.planning.fields import RANKED
 from tidegauge.planning.parts import MOST_CELLS
-from tidegauge.planning.words import ratio_to_bound
+from tidegauge.planning.widest import ratio_to_bound
 from tidegauge.strategies.strategy import Float64, Int64
 
 if TYPE_CHECKING:

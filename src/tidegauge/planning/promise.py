@@ -10,7 +10,8 @@ from statistics import NormalDist
 
 from tidegauge.planning.durations import instant_text
 from tidegauge.planning.plan import Plan
-from tidegauge.planning.words import epsilon_of, length_in_words
+from tidegauge.planning.spending import epsilon_of
+from tidegauge.planning.words import length_in_words
 from tidegauge.privacy.conversion import epsilon_from_rho
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.protected import Protected

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidegauge.planning.constants import declared
+from tidegauge.planning.measured import measured
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import guarantee_of_all, odds, protected_of
-from tidegauge.planning.sentences import (
-    at_rest,
-    declared,
-    duties,
-    left_out,
-    measured,
-    named_when,
-    not_covered,
+from tidegauge.planning.sentences import at_rest, duties, left_out, named_when, not_covered
+from tidegauge.planning.spending import (
+    delta_in_words,
+    delta_of,
+    epsilon_of,
+    k_events,
+    noise_delta_of,
 )
-from tidegauge.planning.words import delta_in_words, delta_of, epsilon_of, k_events, noise_delta_of
 from tidegauge.privacy.conversion import mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP, rounded_up
 from tidegauge.privacy.statement import bullets, exactly, more_units, named, numbers

@@ -14,13 +14,14 @@ from tidegauge.engine.documents import documents, spend_of
 from tidegauge.errors import BudgetExceeded, InvalidParameter
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.promise import odds
 from tidegauge.planning.schema import config_schema
+from tidegauge.planning.spending import k_events
 from tidegauge.planning.statement import Further, first_page, privacy_data, privacy_text
-from tidegauge.planning.words import described, k_events
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP
 from tidegauge.privacy.k_events import k_event_table
 from tidegauge.strategies.blt import Comb

@@ -8,10 +8,10 @@ from unit.planning.configs import SMALL
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.restoring import restore_gauge
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
-from tidegauge.planning.words import described
 from tidegauge.strategies.blocks import Blocks
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.distinct import Anchored

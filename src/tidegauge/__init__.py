@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from tidegauge.mechanisms.design import plan
     from tidegauge.mechanisms.discovery_gauge import DiscoveryGauge
     from tidegauge.mechanisms.gauge import Gauge
-    from tidegauge.mechanisms.mean import MeanRelease
     from tidegauge.mechanisms.mean_gauge import MeanGauge
-    from tidegauge.mechanisms.release import Release
+    from tidegauge.mechanisms.mean_release import MeanRelease
+    from tidegauge.mechanisms.release import PlannedRelease, Release
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
     from tidegauge.privacy.unit import Contributions
     from tidegauge.strategies.custom import Custom
@@ -61,6 +61,7 @@ __all__ = [
     "MeanGauge",
     "MeanRelease",
     "MissingExtra",
+    "PlannedRelease",
     "Polynomial",
     "PureDP",
     "Release",
@@ -91,9 +92,9 @@ _HOMES = {
     "mechanisms.design": ("plan",),
     "mechanisms.discovery_gauge": ("DiscoveryGauge",),
     "mechanisms.gauge": ("Gauge",),
-    "mechanisms.mean": ("MeanRelease",),
     "mechanisms.mean_gauge": ("MeanGauge",),
-    "mechanisms.release": ("Release",),
+    "mechanisms.mean_release": ("MeanRelease",),
+    "mechanisms.release": ("PlannedRelease", "Release"),
     "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
     "privacy.unit": ("Contributions",),
     "strategies.custom": ("Custom",),

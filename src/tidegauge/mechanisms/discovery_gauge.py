@@ -21,7 +21,7 @@ from tidegauge.mechanisms.finder import Finder, Found
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.live import LiveGauge, std_at
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.release import Release
+from tidegauge.mechanisms.release import PlannedRelease
 from tidegauge.mechanisms.request import request_of, views_of
 from tidegauge.mechanisms.secret import noise_key
 from tidegauge.privacy.guarantee import Guarantee
@@ -153,7 +153,7 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         """How many counts were clamped to ``max_per_step``: for the operator, never for readers."""
         return self._clamped
 
-    def update(self, counts: Mapping[str, int]) -> dict[str, Release]:
+    def update(self, counts: Mapping[str, int]) -> dict[str, PlannedRelease]:
         """Measure one step and release every view of the visible items.
 
         Args:
@@ -179,7 +179,7 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         with self._turn:
             return self._released([counts], block=False)
 
-    def update_many(self, history: Sequence[Mapping[str, int]]) -> dict[str, Release]:
+    def update_many(self, history: Sequence[Mapping[str, int]]) -> dict[str, PlannedRelease]:
         """Measure a block of steps and release every view of each.
 
         Args:
@@ -237,7 +237,9 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
         self._finder.close()
 
-    def _released(self, history: Sequence[Mapping[str, int]], *, block: bool) -> dict[str, Release]:
+    def _released(
+        self, history: Sequence[Mapping[str, int]], *, block: bool
+    ) -> dict[str, PlannedRelease]:
         """Measure checked counts and release what is visible, names in order of their bytes."""
         fresh, triples = _triples(history, self._numbers)
         first, steps = self._reading.step, len(history)
@@ -258,7 +260,14 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         releases = {}
         for (view, _), out in zip(self._plan.views, values[..., order], strict=True):
             value = out if block else out[0]
-            releases[view] = Release(self._plan, view, first + 1, value, shown_names, block)
+            releases[view] = PlannedRelease(
+                plan=self._plan,
+                view=view,
+                first_step=first + 1,
+                value=value,
+                names=shown_names,
+                block=block,
+            )
         return releases
 
     def __repr__(self) -> str:

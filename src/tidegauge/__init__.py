@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from tidegauge.mechanisms.clipped import ClippedGauge, SumRelease
     from tidegauge.mechanisms.design import plan
+    from tidegauge.mechanisms.discovery import Discover
     from tidegauge.mechanisms.discovery_gauge import DiscoveryGauge
     from tidegauge.mechanisms.gauge import Gauge
     from tidegauge.mechanisms.mean_gauge import MeanGauge
@@ -50,6 +51,7 @@ __all__ = [
     "Contributions",
     "Custom",
     "Difference",
+    "Discover",
     "DiscoveryGauge",
     "Exponential",
     "Gauge",
@@ -90,6 +92,7 @@ _HOMES = {
     ),
     "mechanisms.clipped": ("ClippedGauge", "SumRelease"),
     "mechanisms.design": ("plan",),
+    "mechanisms.discovery": ("Discover",),
     "mechanisms.discovery_gauge": ("DiscoveryGauge",),
     "mechanisms.gauge": ("Gauge",),
     "mechanisms.mean_gauge": ("MeanGauge",),

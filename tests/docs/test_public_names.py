@@ -24,7 +24,7 @@ def printed(script):
     return run.stdout.strip()
 
 
-HAND_WRITTEN = {"ClippedGauge", "Contributions", "DiscoveryGauge", "Gauge", "MeanGauge"}
+HAND_WRITTEN = {"ClippedGauge", "Contributions", "Discover", "DiscoveryGauge", "Gauge", "MeanGauge"}
 HAND_WRITTEN |= {
     "MeanRelease",
     "PlannedRelease",

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.plain_data import Reader, fraction_text
 from tidegauge.mechanisms.restoring import restore_gauge, views_read
@@ -102,7 +102,7 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
 
 def _discover_data(discover: Discover) -> dict[str, Any]:
     return {
-        "view": None if discover.decay is None else plain(discover.decay),
+        "view": None if discover.view is None else plain(discover.view),
         "delta_share": fraction_text(discover.delta_share),
         "expected_items": discover.expected_items,
     }
@@ -120,7 +120,7 @@ def _discover_of(reader: Reader) -> Discover:
     view = reader.take("view")
     decay = None if view is None else read_as(view, Running, Window)
     share, items = reader.fraction("delta_share"), reader.integer("expected_items")
-    found = discover_of(decay, share, items)
+    found = Discover(decay, share, items)
     reader.done()
     return found
 

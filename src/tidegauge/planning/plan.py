@@ -322,7 +322,7 @@ class Plan:
                 raise changed("a mechanism that discovers cells where it is asked to", "another")
             if asked is None or planned is None:
                 continue
-            if asked.decay not in (None, planned.decay) or planned.delta != delta:
+            if asked.view not in (None, planned.decay) or planned.delta != delta:
                 raise changed("names that are found as it was asked for", "others")
             if asked.expected_items != planned.expected_items:
                 raise changed("as many expected items as were declared", "others")

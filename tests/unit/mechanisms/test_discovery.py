@@ -10,7 +10,7 @@ from dp_accounting.pld import PLDAccountant
 import tidegauge as tg
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.design import compare, design, designed_for
-from tidegauge.mechanisms.discovery import Discover, deltas, discover_of
+from tidegauge.mechanisms.discovery import Discover, deltas
 from tidegauge.mechanisms.gauge import Gauge
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.reading import Reading
@@ -154,7 +154,7 @@ def test_a_stranger_recomputes_epsilon_at_delta_less_names(plan):
 def test_the_share_of_delta_moves_noise_and_threshold_apart():
     noise, threshold = [], []
     for share in (0.01, 0.5, 0.99):
-        found = design(asked(discover_of(tg.Running(), share)))
+        found = design(asked(Discover(tg.Running(), share)))
         noise.append(found.law.scale / 2**found.strategy.lattice_bits)
         threshold.append(found.discovery.threshold / noise[-1])
     assert sorted(noise) == noise
@@ -183,7 +183,7 @@ def test_names_cannot_cost_more_than_delta():
 )  # fmt: skip
 def test_impossible_parameters_are_refused(changes):
     with pytest.raises(InvalidParameter):
-        discover_of(**changes)
+        Discover(**changes)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_nothing_rests_on_a_made_up_number_of_cells():
             names = ("touched_cells", "moved_cells", "event_l1", "event_l2_squared", "shared_cells")
             for name in names:
                 assert getattr(unknown, name) == getattr(many, name)
-    one, more = (design(asked(discover_of(tg.Running(), expected_items=n))) for n in (1, 1 << 20))
+    one, more = (design(asked(Discover(tg.Running(), expected_items=n))) for n in (1, 1 << 20))
     assert one.law == more.law
     assert one.discovery.threshold == more.discovery.threshold
 

@@ -67,7 +67,7 @@ def test_what_is_asked_is_read(read):
     assert gauge.discover == Discover(Running(), Fraction(1, 4), 300)
     assert (gauge.by, gauge.other) == ((("dest", ()),), None)
     (gauge,) = read(CROSSED.replace("view: running", "view: 7d")).gauges
-    assert gauge.discover.decay == Window(168)
+    assert gauge.discover.view == Window(168)
     assert (gauge.by, gauge.other) == ((("dest", ()), ("carrier", ("UA", "DL"))), "other")
     (gauge,) = read(re.sub(r" *discover: \{view.*\n", "", CONFIG)).gauges
     assert gauge.discover == Discover(None, Fraction(1, 2), 100_000)

@@ -118,6 +118,12 @@ class MeanGauge(LiveGauge[GaugePlan]):
             InvalidInput: Not integers of this shape; the gauge is as it was.
             StreamEnded: The end is reached; the gauge is as it was.
             LiveState: The gauge was forked, interrupted, or is in use by another thread.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.MeanGauge(views=[tg.Step()], bounds=(-10, 10), epsilon=1, unit="event")
+            >>> bool(-10 <= gauge.update([3, -4, 5] * 400)["step"].value <= 10)
+            True
         """
         return self._measure(Values(values, None, cells, 1, self._number), block=False)
 

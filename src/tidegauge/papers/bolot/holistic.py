@@ -112,7 +112,14 @@ class HolisticPredicateSum(System):
         return value
 
     def update_many(self, readings: Any) -> Float64:
-        """Measure events, whatever the predicate takes, and release the decayed sum at each."""
+        """Measure events, whatever the predicate takes, and release the decayed sum at each.
+
+        Args:
+            readings: A sequence with the event of each step; of several cells, with one for each.
+
+        Returns:
+            float64 of shape (steps,) or (steps, cells). Errors are those of :meth:`update`.
+        """
         if len(self._events[0]) != self.step:
             raise LiveState(
                 "Expected a system with its history, got one that was closed. Predicates of the "

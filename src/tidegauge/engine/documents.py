@@ -122,7 +122,9 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     ]
     releases = max(1, len(spends))
     currency, delta = plan.ledger.currency, delta_of(plan, releases)
-    names = {"names": rounded_up(releases * plan.names, 9)} if plan.names else {}
+    names = (
+        {"names": rounded_up(releases * plan.delta_for_names, 9)} if plan.delta_for_names else {}
+    )
     return {
         "tidegauge_ledger": 1,
         "plan": plan.sha256,

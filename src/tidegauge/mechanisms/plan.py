@@ -211,8 +211,8 @@ class GaugePlan:
 
     def charged(self) -> Ledger:
         """Return an account of the guarantee with this gauge's cost charged."""
-        names = Fraction(0) if self.discovery is None else self.discovery.delta
-        ledger = Ledger(self.guarantee, names=names)
+        delta = Fraction(0) if self.discovery is None else self.discovery.delta
+        ledger = Ledger(self.guarantee, delta_for_names=delta)
         ledger.charge(self.charges("gauge"))
         return ledger
 

@@ -59,7 +59,7 @@ def described(plan: Plan) -> dict[str, Any]:
         "spent": repr(plan.spent_on_noise()),
         "epsilon": float(epsilon_of(plan)),
         "delta": float(delta_of(plan)),
-        **({"delta_spent": delta_in_words(plan)} if plan.names else {}),
+        **({"delta_spent": delta_in_words(plan)} if plan.delta_for_names else {}),
         "k_events": [
             {"events": row.events, "epsilon": float(row.epsilon), "delta": float(row.delta)}
             for row in k_events(plan)

@@ -210,7 +210,7 @@ class Plan:
         return Event() if self.unit is None else Contributions(self.unit.max_contributions)
 
     @property
-    def names(self) -> Fraction:
+    def delta_for_names(self) -> Fraction:
         """What all gauges together spend of delta on the names of discovered cells."""
         found = (gauge.mechanism.discovery for gauge in self.gauges)
         return sum((one.delta for one in found if one is not None), Fraction(0))
@@ -222,7 +222,7 @@ class Plan:
         Raises:
             BudgetExceeded: Together they exceed the guarantee.
         """
-        ledger = Ledger(self.guarantee, names=self.names)
+        ledger = Ledger(self.guarantee, delta_for_names=self.delta_for_names)
         ledger.charge({name: cost for g in self.gauges for name, cost in g.costs.items()})
         return ledger
 
@@ -232,7 +232,7 @@ class Plan:
         Args:
             releases: How often everything was released; each time costs all of it again.
         """
-        if self.names:
+        if self.delta_for_names:
             costs = [cost for gauge in self.gauges for cost in gauge.costs.values()]
             squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
             return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))

@@ -70,7 +70,7 @@ def guarantee_of_all(plan: Plan, releases: int) -> Guarantee:
         case GaussianDP(mu=mu):
             return GaussianDP(sqrt_up(releases * mu**2))
         case ApproxDP(epsilon=epsilon, delta=delta):
-            delta += (releases - 1) * plan.names
+            delta += (releases - 1) * plan.delta_for_names
             return ApproxDP(max(epsilon, epsilon_of(plan, releases)), delta)
 
 
@@ -82,7 +82,9 @@ def odds(plan: Plan, releases: int = 1) -> str:
     spent = plan.spent_on_noise(releases)
     if isinstance(spent, GaussianDP):
         normal = NormalDist()
-        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(releases * plan.names)
+        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(
+            releases * plan.delta_for_names
+        )
     elif isinstance(spent, PureDP):
         found = _found(float(spent.epsilon), 0.0)
     else:

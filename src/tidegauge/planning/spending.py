@@ -32,7 +32,7 @@ def delta_of(plan: Plan, releases: int = 1) -> Fraction:
     Names of discovered cells cost their part of it with every release.
     """
     if isinstance(plan.guarantee, ApproxDP):
-        return plan.guarantee.delta + (releases - 1) * plan.names
+        return plan.guarantee.delta + (releases - 1) * plan.delta_for_names
     return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
 
 
@@ -48,7 +48,7 @@ def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
 
 def noise_delta_of(plan: Plan) -> Fraction:
     """Return the delta at which the noise is read; names of discovered cells have the rest."""
-    return (delta_of(plan) or _DELTA) - plan.names
+    return (delta_of(plan) or _DELTA) - plan.delta_for_names
 
 
 def delta_in_words(plan: Plan, releases: int = 1) -> str:
@@ -74,4 +74,4 @@ def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
 
 def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
     spent = plan.spent_on_noise(releases)
-    return k_event_table(spent, noise_delta_of(plan), ks, releases * plan.names)
+    return k_event_table(spent, noise_delta_of(plan), ks, releases * plan.delta_for_names)

@@ -134,7 +134,7 @@ def test_delta_is_split_over_the_gauges_that_discover():
     assert one.discovery.delta == two.discovery.delta == Fraction(1, 4 * 10**6)
     assert known.discovery is None
     assert isinstance(known.cost, GaussianCost)
-    ledger = Ledger(one.guarantee, names=one.discovery.delta + two.discovery.delta)
+    ledger = Ledger(one.guarantee, delta_for_names=one.discovery.delta + two.discovery.delta)
     ledger.charge({"one": one.cost, "two": two.cost, "known": known.cost})
     assert 0 <= ledger.left < Fraction(1, 10**9)
     assert ledger.total() == tg.ApproxDP(1, 1e-6)
@@ -145,8 +145,10 @@ def test_a_stranger_recomputes_epsilon_at_delta_less_names(plan):
     (event,) = ledger.events()["events"]
     accountant = PLDAccountant()
     accountant.compose(dp_event.GaussianDpEvent(event["noise_multiplier"]))
-    assert Fraction(1, 2 * 10**6) == ledger.names
-    assert 0.999 < accountant.get_epsilon(float(Fraction(1, 10**6) - ledger.names)) < 1.001
+    assert Fraction(1, 2 * 10**6) == ledger.delta_for_names
+    assert (
+        0.999 < accountant.get_epsilon(float(Fraction(1, 10**6) - ledger.delta_for_names)) < 1.001
+    )
     assert ledger.total(2) == tg.ApproxDP(ledger.total(2).epsilon, 2e-6)
     assert 1.4 < ledger.total(2).epsilon < 2
 
@@ -166,13 +168,13 @@ def test_names_need_a_delta(guarantee):
     with pytest.raises(UnsupportedCombination, match="chance, which is a delta"):
         design(asked(epsilon=None, delta=None, guarantee=guarantee))
     with pytest.raises(InvalidParameter, match="part of a delta"):
-        Ledger(guarantee, names=Fraction(1, 10**9))
+        Ledger(guarantee, delta_for_names=Fraction(1, 10**9))
 
 
 def test_names_cannot_cost_more_than_delta():
     for names in (Fraction(1, 10**6), Fraction(1, 2)):
         with pytest.raises(InvalidParameter, match="part of a delta"):
-            Ledger(tg.ApproxDP(1, 1e-6), names=names)
+            Ledger(tg.ApproxDP(1, 1e-6), delta_for_names=names)
     assert (0, 0) == deltas(tg.PureDP(1), [None, None])
 
 

@@ -354,7 +354,7 @@ def test_a_mixed_spend_is_read_through_its_divergence():
     plan = planned(ALL["flights"])
 
     class Other:
-        names, guarantee, event = Fraction(0), plan.guarantee, None
+        delta_for_names, guarantee, event = Fraction(0), plan.guarantee, None
 
         def spent_on_noise(self, releases=1):
             return ZCDP(Fraction(1, 100) * releases)

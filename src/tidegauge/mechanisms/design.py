@@ -155,12 +155,12 @@ def _splits(requests: Sequence[Request], names: Fraction) -> Iterator[Sequence[C
     guarantee = requests[0].guarantee
     weights = [request.budget_weight for request in requests]
     if any(request.select for request in requests):
-        shares = Ledger(guarantee, names=names).split(weights, ZCDPCost)
+        shares = Ledger(guarantee, delta_for_names=names).split(weights, ZCDPCost)
         counts = [r.select.counts_share if r.select else Fraction(1) for r in requests]
         yield [GaussianCost(2 * s.rho * part) for s, part in zip(shares, counts, strict=True)]
         return
     if not isinstance(guarantee, PureDP):
-        yield Ledger(guarantee, names=names).split(weights, GaussianCost)
+        yield Ledger(guarantee, delta_for_names=names).split(weights, GaussianCost)
     if isinstance(guarantee, PureDP | ApproxDP) and not names:
         yield Ledger(guarantee).split(weights, PureCost)
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.mean import refuse_without_mean
-from tidegauge.mechanisms.plan import GaugePlan, views_read
+from tidegauge.mechanisms.plain_data import Reader, fraction_text
+from tidegauge.mechanisms.restoring import restore_gauge, views_read
 from tidegauge.mechanisms.selection import Select
-from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
+from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.averages import MOST_REACH
 from tidegauge.planning.durations import microseconds_of
 from tidegauge.planning.fields import (
@@ -101,7 +102,7 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
 
 def _discover_data(discover: Discover) -> dict[str, Any]:
     return {
-        "view": None if discover.decay is None else plain(discover.decay),
+        "view": None if discover.view is None else plain(discover.view),
         "delta_share": fraction_text(discover.delta_share),
         "expected_items": discover.expected_items,
     }
@@ -109,7 +110,7 @@ def _discover_data(discover: Discover) -> dict[str, Any]:
 
 def _clip_of(reader: Reader) -> Clip:
     """Read how a clip is found."""
-    found = Clip(reader.fraction("share"), GaugePlan.restore(reader.take("mechanism")))
+    found = Clip(reader.fraction("share"), restore_gauge(reader.take("mechanism")))
     reader.done()
     return found
 
@@ -119,7 +120,7 @@ def _discover_of(reader: Reader) -> Discover:
     view = reader.take("view")
     decay = None if view is None else read_as(view, Running, Window)
     share, items = reader.fraction("delta_share"), reader.integer("expected_items")
-    found = discover_of(decay, share, items)
+    found = Discover(decay, share, items)
     reader.done()
     return found
 
@@ -199,7 +200,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         ),
         anticipate=_anticipated(reader.items("anticipate")),
         budget_weight=reader.fraction("budget_weight"),
-        mechanism=GaugePlan.restore(reader.take("mechanism")),
+        mechanism=restore_gauge(reader.take("mechanism")),
         totals="totals" in reader.names and reader.flag("totals"),
         max_items=reader.integer("max_items") if "max_items" in reader.names else 1,
         top=reader.integer("top") if "top" in reader.names else None,

@@ -10,7 +10,8 @@ from statistics import NormalDist
 
 from tidegauge.planning.durations import instant_text
 from tidegauge.planning.plan import Plan
-from tidegauge.planning.words import epsilon_of, length_in_words
+from tidegauge.planning.spending import epsilon_of
+from tidegauge.planning.words import length_in_words
 from tidegauge.privacy.conversion import epsilon_from_rho
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.protected import Protected
@@ -69,7 +70,7 @@ def guarantee_of_all(plan: Plan, releases: int) -> Guarantee:
         case GaussianDP(mu=mu):
             return GaussianDP(sqrt_up(releases * mu**2))
         case ApproxDP(epsilon=epsilon, delta=delta):
-            delta += (releases - 1) * plan.names
+            delta += (releases - 1) * plan.delta_for_names
             return ApproxDP(max(epsilon, epsilon_of(plan, releases)), delta)
 
 
@@ -81,7 +82,9 @@ def odds(plan: Plan, releases: int = 1) -> str:
     spent = plan.spent_on_noise(releases)
     if isinstance(spent, GaussianDP):
         normal = NormalDist()
-        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(releases * plan.names)
+        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(
+            releases * plan.delta_for_names
+        )
     elif isinstance(spent, PureDP):
         found = _found(float(spent.epsilon), 0.0)
     else:

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidegauge.planning.constants import declared
+from tidegauge.planning.measured import measured
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import guarantee_of_all, odds, protected_of
-from tidegauge.planning.sentences import (
-    at_rest,
-    declared,
-    duties,
-    left_out,
-    measured,
-    named_when,
-    not_covered,
+from tidegauge.planning.sentences import at_rest, duties, left_out, named_when, not_covered
+from tidegauge.planning.spending import (
+    delta_in_words,
+    delta_of,
+    epsilon_of,
+    k_events,
+    noise_delta_of,
 )
-from tidegauge.planning.words import delta_in_words, delta_of, epsilon_of, k_events, noise_delta_of
 from tidegauge.privacy.conversion import mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP, rounded_up
 from tidegauge.privacy.statement import bullets, exactly, more_units, named, numbers
@@ -98,7 +98,7 @@ def _source(plan: Plan, releases: int) -> str:
 
 def _numbers(plan: Plan, releases: int) -> str:
     spent = plan.spent_on_noise(releases)
-    delta, names = noise_delta_of(plan), releases * plan.names
+    delta, names = noise_delta_of(plan), releases * plan.delta_for_names
     text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta, names)}."
     if names:
         text += (
@@ -134,7 +134,7 @@ def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
         *exactly(guarantee_of_all(plan, releases), spent, protected.question),
         *_of_names(plan, releases),
         f"## Several {protected.units}",
-        more_units(spent, protected, noise_delta_of(plan), releases * plan.names),
+        more_units(spent, protected, noise_delta_of(plan), releases * plan.delta_for_names),
         "## Gauges",
         bullets(f"**{gauge.name}**: {measured(plan, gauge)}" for gauge in plan.gauges),
         "## Declared, not protected",
@@ -151,12 +151,12 @@ def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
 
 def _of_names(plan: Plan, releases: int) -> list[str]:
     """What names of discovered cells add to what is said of the noise."""
-    if not plan.names:
+    if not plan.delta_for_names:
         return []
+    most = rounded_up(releases * plan.delta_for_names)
     return [
         "What is said of mu, and of odds, is of the noise. The names of discovered values add at "
-        f"most {rounded_up(releases * plan.names)} to the probability of any result; the delta "
-        "above has it in it."
+        f"most {most} to the probability of any result; the delta above has it in it."
     ]
 
 

@@ -75,12 +75,12 @@ class Ledger:
 
     Args:
         guarantee: The promise for everything ever published.
-        names: What is set apart of its delta for the names of items that nobody knew before: the
-            chance that one is shown that a single unit has, all gauges together. Noise is made for
-            the rest. All of it counts as spent from the start.
+        delta_for_names: What is set apart of its delta for the names of items that nobody knew
+            before: the chance that one is shown that a single unit has, all gauges together. Noise
+            is made for the rest. All of it counts as spent from the start.
 
     Raises:
-        InvalidParameter: ``names`` is not a part of a delta.
+        InvalidParameter: ``delta_for_names`` is not a part of a delta.
 
     Examples:
         >>> ledger = Ledger(PureDP(1))
@@ -92,16 +92,18 @@ class Ledger:
         <Ledger of PureDP(epsilon=1): 10 charges, 0 % of its epsilon left>
     """
 
-    def __init__(self, guarantee: Guarantee, *, names: Fraction = Fraction(0)) -> None:
+    def __init__(self, guarantee: Guarantee, *, delta_for_names: Fraction = Fraction(0)) -> None:
         if not isinstance(guarantee, Guarantee):
             raise InvalidParameter(
                 f"Expected a guarantee, got a {type(guarantee).__name__}. Nothing could be "
                 "refused. Write PureDP(1), ZCDP(0.5), GaussianDP(1) or ApproxDP(1, 1e-9)."
             )
-        self._guarantee, self._names = guarantee, names
-        self._noise = guarantee if not names else _without_names(guarantee, names)
+        self._guarantee, self._delta_for_names = guarantee, delta_for_names
+        self._noise = (
+            guarantee if not delta_for_names else _without_names(guarantee, delta_for_names)
+        )
         self._charges: tuple[Charge, ...] = ()
-        self._currency = Currency.MU_SQUARED if names else _own_currency(guarantee)
+        self._currency = Currency.MU_SQUARED if delta_for_names else _own_currency(guarantee)
         self._spent = Fraction(0)
 
     def __repr__(self) -> str:
@@ -118,9 +120,9 @@ class Ledger:
         return self._guarantee
 
     @property
-    def names(self) -> Fraction:
+    def delta_for_names(self) -> Fraction:
         """What is set apart of delta for names of items; 0: nothing."""
-        return self._names
+        return self._delta_for_names
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -225,8 +227,8 @@ class Ledger:
 
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
-        itself is what is proved. With ``names`` it is an (epsilon, delta) pair, for a chance to be
-        shown is no noise.
+        itself is what is proved. With ``delta_for_names`` it is an (epsilon, delta) pair, for a
+        chance to be shown is no noise.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -242,7 +244,7 @@ class Ledger:
             return None
         if all(isinstance(charge.cost, GaussianCost) for charge in self._charges):
             mu = sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED))
-            return self._with_names(mu, releases) if self._names else GaussianDP(mu)
+            return self._with_names(mu, releases) if self._delta_for_names else GaussianDP(mu)
         if all(isinstance(charge.cost, PureCost) for charge in self._charges) and (
             self._currency is Currency.EPSILON
         ):
@@ -257,15 +259,15 @@ class Ledger:
         epsilon = epsilon_from_mu(mu, releases * self._noise.delta)
         if releases == 1 and not self.left:  # all of it, but for the last digit of a conversion
             epsilon = self._noise.epsilon
-        return ApproxDP(epsilon, releases * (self._noise.delta + self._names))
+        return ApproxDP(epsilon, releases * (self._noise.delta + self._delta_for_names))
 
     def events(self) -> dict[str, Any]:
         """Return the charges as a dp_accounting ``ComposedDpEvent``, in plain values.
 
         ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
         so that a stranger can recompute epsilon. Rounded so that they never claim less than was
-        spent. They are of noise: with ``names``, ask for epsilon at delta - names. (dp_accounting
-        has no event that adds to delta alone.)
+        spent. They are of noise: ask for epsilon at delta - delta_for_names. (dp_accounting has no
+        event that adds to delta alone.)
 
         Examples:
             >>> ledger = Ledger(GaussianDP(1))
@@ -276,14 +278,15 @@ class Ledger:
         return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
 
 
-def _without_names(guarantee: Guarantee, names: Fraction) -> ApproxDP:
+def _without_names(guarantee: Guarantee, delta: Fraction) -> ApproxDP:
     """What is left for noise of a guarantee that pays for names."""
-    if not isinstance(guarantee, ApproxDP) or not 0 < names < guarantee.delta:
+    if not isinstance(guarantee, ApproxDP) or not 0 < delta < guarantee.delta:
         raise InvalidParameter(
-            f"Expected names to be a part of a delta, got {shown(names)} under {guarantee!r}. "
-            "Names are shown with a small chance, and noise needs a delta, too. Give a part of it."
+            f"Expected delta_for_names to be a part of a delta, got {shown(delta)} under "
+            f"{guarantee!r}. Names are shown with a small chance, and noise needs a delta, too. "
+            "Give a part of it."
         )
-    return ApproxDP(guarantee.epsilon, guarantee.delta - names)
+    return ApproxDP(guarantee.epsilon, guarantee.delta - delta)
 
 
 def _own_currency(guarantee: Guarantee) -> Currency | None:

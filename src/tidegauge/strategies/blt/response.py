@@ -130,10 +130,16 @@ def combed(response: Response, beta: float, lag: int) -> Response:
     for start in range(lag, first, lag):
         table[start : start + lag] += beta * table[start - lag : first - lag][:lag]
     starts = np.unique((response.starts[:, None] + shifts).clip(first))
-    ages = starts[:, None] - shifts
-    terms = response.terms(np.maximum(ages, response.starts[0]))
-    heard = shares * (ages >= response.starts[0])
-    return Response(table, response.gaps, starts, (heard[..., None] * terms).sum(axis=1))
+    amplitudes = response.terms(starts)
+    ages = starts[0] - shifts[1:]  # where the table ends, its echoes are still heard
+    heard = shares[1:] * (ages >= response.starts[0])
+    amplitudes[0] += heard @ response.terms(np.maximum(ages, response.starts[0]))
+    before = starts - lag
+    piece = np.searchsorted(starts, before, side="right") - 1
+    for k in np.flatnonzero(piece >= 0):  # the echo of a start: what was heard ``lag`` earlier
+        fallen = np.exp((before[k] - starts[piece[k]]) * np.log1p(-response.gaps))
+        amplitudes[k] += beta * fallen * amplitudes[piece[k]]
+    return Response(table, response.gaps, starts, amplitudes)
 
 
 def _lost(gaps: Float64, n: Float64) -> Float64:

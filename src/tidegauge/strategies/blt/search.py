@@ -234,14 +234,15 @@ def solve(demands: Demanding, start: Float64) -> Solution:
     def last_slope(y: Float64) -> Float64:
         return objective
 
+    constraints: Any = [  # of vectors; scipy-stubs know those of one number alone
+        {"type": "ineq", "fun": ratios_below, "jac": ratios_slope},
+        {"type": "ineq", "fun": apart, "jac": lambda y: order},
+    ]
     found = minimize(
         last,
         np.r_[start, rise.at(start)[0].max()],
         jac=last_slope,
-        constraints=[
-            {"type": "ineq", "fun": ratios_below, "jac": ratios_slope},
-            {"type": "ineq", "fun": apart, "jac": lambda y: order},
-        ],
+        constraints=constraints,
         method="SLSQP",
         bounds=[(_LOWEST, _HIGHEST)] * logits + [(0.0, _STEEPEST)] * (n % 2) + [(None, None)],
         options={"maxiter": 400, "ftol": 1e-8},

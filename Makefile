@@ -1,6 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Without compiled files every worker and every process of a test compiles all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup run groceries reproduce test coverage slow check bench docs plans choosing clean
 
 help:            ## list the targets

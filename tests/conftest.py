@@ -1,8 +1,39 @@
-"""One hypothesis profile for all tests: the same examples in every run."""
+"""What tests of all folders share: the same hypothesis examples in every run, and two folders.
 
+One file for all: two of the same name could not be collected together by name of their folders.
+"""
+
+import os
+
+# Two workers with two threads each wait for one another: four times the time for dense matrices.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is first imported
+
+import tempfile
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+from visits import rows_of_visits, write_visits
 
 settings.register_profile(
     "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("fixed")
+
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A small shop with a door counter: what the end-to-end tests publish."""
+    return write_visits(tmp_path / "shop", rows_of_visits())
+
+
+@pytest.fixture
+def memory_path(tmp_path):
+    """A folder in memory where the machine has one: what kills leave does not depend on a disk."""
+    if not MEMORY.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)

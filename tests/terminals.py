@@ -11,7 +11,7 @@ SOURCE = str(Path(__file__).parents[1] / "src")
 
 
 def environment(**changes):
-    kept = ("PATH", "HOME", "LANG", "NUMBA_CACHE_DIR", "TMPDIR")
+    kept = ("PATH", "HOME", "LANG", "NUMBA_CACHE_DIR", "OPENBLAS_NUM_THREADS", "TMPDIR")
     env = {name: os.environ[name] for name in kept if name in os.environ}
     return {**env, "PYTHONPATH": SOURCE, **changes}
 

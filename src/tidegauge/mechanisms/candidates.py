@@ -28,7 +28,7 @@ from tidegauge.privacy.costs import Cost, GaussianCost, PureCost
 from tidegauge.strategies import dense
 from tidegauge.strategies.asked import Asked
 from tidegauge.strategies.blocks import Blocks, OpenBlocks, best_levels, best_shares
-from tidegauge.strategies.blt import Fit, fit, fit_normalised, normalised
+from tidegauge.strategies.blt import Fit, NormalisedBlt, fit, fit_normalised, normalised
 from tidegauge.strategies.blt.shipped import SPREAD_OF_HORIZONS
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Difference, Running, Step, Window
@@ -153,7 +153,7 @@ def _short(request: Request, decays: tuple[Decay, ...]) -> Iterator[tuple[str, S
             name = f"a dense Toeplitz encoding of {end} steps, all kept in memory"
             yield name, square_root_strategy(decays[0], end, DENSE_BITS[0])
     elif end <= normalised.LONGEST:
-        made = fit_normalised(end)
+        made = _normalised(end)
         yield f"{len(made.gaps)} buffers with multipliers for {end} steps", made
 
 
@@ -218,7 +218,7 @@ def _in_sight(decay: Decay, horizon: int | None) -> Decay:
             return Running() if horizon is None and worst_step(decay, longest) else decay
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _fitted(
     decays: tuple[Decay, ...], horizon: int | None, importance: tuple[float, ...], longest_lag: int
 ) -> Fit:
@@ -227,14 +227,19 @@ def _fitted(
     return fit(decays, horizon, importance=counted, longest_lag=longest_lag)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
+def _normalised(end: int) -> NormalisedBlt:
+    return fit_normalised(end)
+
+
+@lru_cache(maxsize=256)
 def _blocks(
     decays: tuple[Decay, ...], bounds: tuple[float, ...], horizon: int, opened: bool
 ) -> Blocks | OpenBlocks:
     return best_levels(decays, bounds, horizon, opened=opened)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _shared(decays: tuple[Decay, ...], targets: tuple[tuple[Decay, int, float], ...]) -> OpenBlocks:
     return best_shares(decays, targets)
 

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tidegauge.checks import exact, shown
+from tidegauge.checks import LARGEST, exact, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.strategies.weights import Float64, fixed, lags, padded, plain
 
@@ -72,7 +72,12 @@ def _checked_taps(given: Any) -> tuple[float, ...]:
             "a cell and step. Use Window, Exponential or Polynomial for a longer memory."
         )
     why = "It is the weight of one step. Give a finite number."
-    taps = tuple(float(exact(f"values[{k}]", value, why=why)) for k, value in enumerate(values))
+    taps = tuple(
+        value
+        if type(value) is float and abs(value) < LARGEST
+        else float(exact(f"values[{k}]", value, why=why))
+        for k, value in enumerate(values)
+    )
     largest = max(abs(tap) for tap in taps)
     if not 1 / _TAP_RANGE <= largest <= _TAP_RANGE:
         raise InvalidParameter(

@@ -199,7 +199,6 @@ class Paths:
 
 
 _LONGEST = 4  # a block longer than four windows would have to be undone nearly whole
-_Costs = set[tuple[float, float]]
 _FAR = float(1 << 60)
 
 
@@ -210,41 +209,37 @@ def _worst_running(
     """Largest price over all prefixes ``t <= horizon``.
 
     For every remainder of t modulo ``b_l``, (price down to the boundary below, up to the one
-    above); only the pairs that no other pair exceeds can be the worst. One set holds the pairs
+    above); only the pairs that no other pair exceeds can be the worst. One array holds the pairs
     of all remainders, the other those of remainders up to the horizon's own.
     """
-    free: _Costs = {(0.0, _FAR)}
-    tight: _Costs = {(0.0, _FAR)}
+    free = tight = np.array([[0.0, _FAR]])
     for (size, parent), price in zip(pairwise(levels), prices, strict=False):
         ratio, digit = parent // size, horizon // size % (parent // size)
-        tight = _largest(
-            {_step(pair, d, ratio, price, beyond) for d in range(digit) for pair in free}
-            | {_step(pair, digit, ratio, price, beyond) for pair in tight}
-        )
-        free = _largest(
-            {_step(pair, d, ratio, price, beyond) for d in range(ratio) for pair in free}
-        )
+        below = _steps(free, np.arange(digit), ratio, price, beyond)
+        at = _steps(tight, np.array([digit]), ratio, price, beyond)
+        tight = _largest(np.concatenate([below, at]))
+        free = _largest(_steps(free, np.arange(ratio), ratio, price, beyond))
     whole, price = horizon // levels[-1], prices[-1]
-    below = {min(f + (whole - 1) * price, c + whole * price) for f, c in free} if whole else set()
-    return max(below | {min(f + whole * price, c + (whole + 1) * price) for f, c in tight})
+    worst = np.minimum(tight[:, 0] + whole * price, tight[:, 1] + (whole + 1) * price).max()
+    if whole:
+        earlier = np.minimum(free[:, 0] + (whole - 1) * price, free[:, 1] + whole * price)
+        worst = max(worst, earlier.max())
+    return float(worst)
 
 
-def _step(
-    pair: tuple[float, float], digit: int, ratio: int, price: float, beyond: bool
-) -> tuple[float, float]:
-    floor, ceiling = pair
-    down = min(floor + digit * price, ceiling + (digit + 1) * price)
-    rest = ratio - digit
-    up = min(floor + rest * price, ceiling + (rest - 1) * price) if beyond else _FAR
-    return down, up
+def _steps(pairs: Float64, digits: Int64, ratio: int, price: float, beyond: bool) -> Float64:
+    """Return what each of the pairs costs with each of the digits before it, shape (n, 2)."""
+    floor, ceiling = pairs[:, :1], pairs[:, 1:]
+    down = np.minimum(floor + digits * price, ceiling + (digits + 1) * price)
+    rest = ratio - digits
+    up = np.full_like(down, _FAR)
+    if beyond:
+        up = np.minimum(floor + rest * price, ceiling + (rest - 1) * price)
+    return np.stack([down.ravel(), up.ravel()], axis=1)
 
 
-def _largest(pairs: _Costs) -> _Costs:
-    """Keep the pairs that no other pair reaches in both places."""
-    kept: _Costs = set()
-    highest = -1.0
-    for floor, ceiling in sorted(pairs, reverse=True):
-        if ceiling > highest:
-            kept.add((floor, ceiling))
-            highest = ceiling
-    return kept
+def _largest(pairs: Float64) -> Float64:
+    """Keep the pairs, shape (n, 2), that no other pair reaches in both places."""
+    ordered = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))[::-1]]
+    highest = np.maximum.accumulate(np.r_[-1.0, ordered[:-1, 1]])
+    return np.ascontiguousarray(ordered[ordered[:, 1] > highest])

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tidegauge.strategies.blt.inverse import Inverse
 from tidegauge.strategies.decay import Custom, Decay, Difference, Step, Window
@@ -124,16 +125,18 @@ def combed(response: Response, beta: float, lag: int) -> Response:
     Echoes of a share below 1e-15 are left out; nothing here is a difference of large numbers.
     """
     echoes = math.ceil(math.log(_FORGOTTEN) / math.log(beta))
-    shifts, shares = lag * np.arange(echoes + 1.0), beta ** np.arange(echoes + 1.0)
+    shares = beta ** np.arange(echoes + 1.0)
     first = len(response.table) and len(response.table) + echoes * lag
     table = response.at(np.arange(first, dtype=np.float64))
     for start in range(lag, first, lag):
         table[start : start + lag] += beta * table[start - lag : first - lag][:lag]
-    starts = np.unique((response.starts[:, None] + shifts).clip(first))
-    ages = starts[:, None] - shifts
-    terms = response.terms(np.maximum(ages, response.starts[0]))
-    heard = shares * (ages >= response.starts[0])
-    return Response(table, response.gaps, starts, (heard[..., None] * terms).sum(axis=1))
+    ages = response.starts[:, None] + lag * np.arange(-echoes, echoes + 1.0)
+    begun = ages >= response.starts[0]
+    terms = response.terms(np.maximum(ages, response.starts[0])) * begun[..., None]
+    heard = sliding_window_view(terms, echoes + 1, axis=1) @ shares[::-1]
+    starts, first_of = np.unique(ages[:, echoes:], return_index=True)
+    late = starts >= first
+    return Response(table, response.gaps, starts[late], np.concatenate(heard)[first_of[late]])
 
 
 def _lost(gaps: Float64, n: Float64) -> Float64:

@@ -206,7 +206,7 @@ def solve(demands: Demanding, start: Float64) -> Solution:
 
     Unknowns beyond an even number are not logits, but a comb's beta.
     """
-    from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
+    from scipy.optimize import minimize
 
     n = len(start)
     rise = _Rise(demands, n)
@@ -220,8 +220,13 @@ def solve(demands: Demanding, start: Float64) -> Solution:
         return room
 
     def ratios_slope(y: Float64) -> Float64:
-        slope: Float64 = np.c_[-rise.at(y[:n])[1], np.ones(len(demands.log_bounds))]
+        slope: Float64 = np.ones((len(demands.log_bounds), n + 1))
+        slope[:, :n] = -rise.at(y[:n])[1]
         return slope
+
+    def apart(y: Float64) -> Float64:
+        room: Float64 = order @ y - _APART
+        return room
 
     def last(y: Float64) -> float:
         return float(y[n])
@@ -229,14 +234,15 @@ def solve(demands: Demanding, start: Float64) -> Solution:
     def last_slope(y: Float64) -> Float64:
         return objective
 
+    constraints: Any = [  # of vectors; scipy-stubs know those of one number alone
+        {"type": "ineq", "fun": ratios_below, "jac": ratios_slope},
+        {"type": "ineq", "fun": apart, "jac": lambda y: order},
+    ]
     found = minimize(
         last,
         np.r_[start, rise.at(start)[0].max()],
         jac=last_slope,
-        constraints=[
-            NonlinearConstraint(ratios_below, 0, np.inf, jac=ratios_slope),
-            LinearConstraint(order, _APART, np.inf),
-        ],
+        constraints=constraints,
         method="SLSQP",
         bounds=[(_LOWEST, _HIGHEST)] * logits + [(0.0, _STEEPEST)] * (n % 2) + [(None, None)],
         options={"maxiter": 400, "ftol": 1e-8},

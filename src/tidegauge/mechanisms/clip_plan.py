@@ -1,4 +1,4 @@
-"""The plan of a gauge whose clip is chosen from published numbers: two measurements, one budget."""
+"""The plan of a gauge whose clip is found: what measures under it, and what finds it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.clipping import octaves
 from tidegauge.mechanisms.design import compare
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.mean import Bounds, refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import EVENTS_PER_STEP, cells_of, request_of
@@ -35,21 +36,33 @@ UNIT = 1 << 20
 class ClipPlan:
     """What is measured, and at what cost: frozen, made of public numbers.
 
+    The clip is chosen from published counts of magnitudes, or drawn once from first values.
+
     Attributes:
         of: ``"sum"`` or ``"mean"``.
         bounds: What a value may be, around 0: the clip never lies beyond them.
-        share: The part of the budget (of mu squared) that the magnitudes' counts cost.
+        share: The part of the budget that finding the clip costs: of mu squared for counts of
+            magnitudes, of epsilon for first values.
         main: Of the clipped values; for means, sums in the first half of the cells, then counts.
-        bins: Of the counts of magnitudes: zeros, octaves above, octaves below.
+        magnitudes: Of the counts of magnitudes: zeros, octaves above, octaves below; None: there
+            are none.
         cells: How many cells the values have.
+        threshold: How the clip is drawn from first values; None: it is chosen from magnitudes.
     """
 
     of: Literal["sum", "mean"]
     bounds: Bounds
     share: Fraction
     main: GaugePlan
-    bins: GaugePlan
+    magnitudes: GaugePlan | None
     cells: int
+    threshold: Threshold | None = None
+
+    @property
+    def bins(self) -> GaugePlan:
+        """Of the counts of magnitudes, where the clip is chosen from them."""
+        assert self.magnitudes is not None, "the clip is drawn from first values"
+        return self.magnitudes
 
     @property
     def lag(self) -> int:
@@ -62,9 +75,9 @@ class ClipPlan:
 
     @property
     def last_step(self) -> int | None:
-        """The last step that both measurements are proved for."""
-        ends = [plan.last_step for plan in (self.main, self.bins) if plan.last_step is not None]
-        return min(ends, default=None)
+        """The last step that all measurements are proved for."""
+        plans = (self.main, *((self.magnitudes,) if self.magnitudes else ()))
+        return min((plan.last_step for plan in plans if plan.last_step is not None), default=None)
 
     @property
     def above(self) -> int:
@@ -87,17 +100,22 @@ class ClipPlan:
 
         In parts of the declared bound. Known from the plan alone: with all of the budget the bound
         itself has the noise of a clip at this part of it, so a clip above that part is a loss.
+        For a clip that is drawn from first values nearly so: mu goes about as epsilon does.
         """
-        return sqrt(1 - self.share)
+        return sqrt(1 - self.share) if self.threshold is None else float(1 - self.share)
 
     def in_words(self) -> str:
         """Return what a release has to say of the clip."""
-        percent = f"{100 * float(self.share):.3g} %"
+        found = (
+            "The clip is chosen from published counts of magnitudes alone, which cost "
+            f"{100 * float(self.share):.3g} % of the budget of the gauge; it moves, and each "
+            "release names the one in force."
+        )
+        if self.threshold is not None:
+            found = self.threshold.in_words()
         return (
-            "Values beyond the clip count as the clip. The clip is chosen from published counts of "
-            f"magnitudes alone, which cost {percent} of the budget of the gauge; it moves, and "
-            "each release names the one in force. Intervals speak of the noise, not of what the "
-            "clip cuts off. "
+            f"Values beyond the clip count as the clip. {found} Intervals speak of the noise, not "
+            "of what the clip cuts off. "
             f"Learning it pays if the best clip lies below {self.pays_below():.2f} of the declared "
             "bound; declare the bound as the only clip if you know that it does not."
         )

@@ -26,7 +26,7 @@ from tidegauge.strategies.decay import Decay, Running, Step
 from tidegauge.strategies.filters import filter_views, init_decoder
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import covariances
-from tidegauge.strategies.strategy import Float64, Int64, State
+from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64, State
 
 __all__ = ["FIRST_CHOICE", "ClipReading", "following_choice", "one_end"]
 
@@ -107,20 +107,24 @@ class ClipReading:
         self._views = [decay for _, decay in plan.main.views]
         kept = {} if state is None else state
         self._main = Reading(plan.main, [Step()], state=kept.get("main"), step=step)
-        self._bins = Reading(plan.bins, [Running()], state=kept.get("bins"), step=step)
+        self._bins = None  # where the clip is told in the rows alone, and never chosen here
+        if plan.magnitudes is not None:
+            self._bins = Reading(plan.bins, [Running()], state=kept.get("bins"), step=step)
         columns = plan.cells * (2 if plan.of == "mean" else 1)
         self._filter: State = kept.get("views") or init_decoder(self._views, columns, 0)
-        self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.known_cells))
+        count = 0 if plan.magnitudes is None else plan.bins.neighbors.known_cells
+        self._counts: Float64 = kept.get("counts", np.zeros(count))
         # rows of (first step, below, above): what is in force from that step on, from 1
         self._choices: Int64 = kept.get("choices", np.zeros((0, 3), dtype=np.int64))
-        self._due: int = int(kept.get("due", FIRST_CHOICE))
+        due = FIRST_CHOICE if self._bins is not None else MOST_STEPS + 2  # never
+        self._due: int = int(kept.get("due", due))
 
     @property
     def state(self) -> dict[str, Any]:
         """Public: what has to be kept between blocks, plain arrays."""
         return {
             "main": self._main.state,
-            "bins": self._bins.state,
+            **({} if self._bins is None else {"bins": self._bins.state}),
             "views": self._filter,
             "counts": self._counts,
             "choices": self._choices,
@@ -248,7 +252,8 @@ class ClipReading:
             scaled = reach * increments
         out = np.empty((len(self._views), *scaled.shape))
         filter_views(self._filter, self._views, np.ascontiguousarray(scaled), first, out)
-        self._counts = self._bins.decode(magnitudes, steps)[0, -1] if steps else self._counts
+        if steps and self._bins is not None:
+            self._counts = self._bins.decode(magnitudes, steps)[0, -1]
         return out if known else np.full_like(out, np.nan)
 
     def _factors(self) -> Float64:

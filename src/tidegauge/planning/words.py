@@ -10,6 +10,7 @@ from typing import Any
 from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.clipping import clips_up_to
 from tidegauge.mechanisms.comparison import least_std, worst_gain
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.mean import MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.planning.choices import choices_of
@@ -19,6 +20,7 @@ from tidegauge.planning.widest import worst_half_width
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.guarantee import ApproxDP, PureDP, rounded_up
 from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
+from tidegauge.privacy.statement import named
 from tidegauge.privacy.unit import NeighboringRelation
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import (
@@ -47,6 +49,7 @@ __all__ = [
     "ratio_to_bound",
     "span_in_words",
     "threshold_in_words",
+    "thresholds_in_words",
     "view_in_words",
 ]
 
@@ -82,10 +85,11 @@ def described(plan: Plan) -> dict[str, Any]:
         "sha256": plan.sha256,
         "fingerprint": plan.fingerprint,
         "guarantee": repr(plan.guarantee),
-        "spent": repr(plan.spent_on_noise()),
+        "spent": _spent(plan),
         "epsilon": float(epsilon_of(plan)),
         "delta": float(delta_of(plan)),
         **({"delta_spent": delta_in_words(plan)} if plan.names else {}),
+        **({"thresholds": thresholds_in_words(plan)} if plan.thresholds else {}),
         "k_events": [
             {"events": row.events, "epsilon": float(row.epsilon), "delta": float(row.delta)}
             for row in k_events(plan)
@@ -94,6 +98,12 @@ def described(plan: Plan) -> dict[str, Any]:
         "end": plan.clock.end,
         "gauges": [_gauge(plan, gauge) for gauge in plan.gauges],
     }
+
+
+def _spent(plan: Plan) -> str:
+    """What is spent on noise, and on clips of first values if there are any."""
+    noise, clips = plan.spent_on_noise(), plan.thresholds
+    return repr(noise) if clips is None else f"{noise!r} on noise, {clips!r} on clips"
 
 
 def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
@@ -312,10 +322,11 @@ def budget_share(plan: Plan, gauge: PlannedGauge) -> float:
 def delta_of(plan: Plan, releases: int = 1) -> Fraction:
     """Return the delta at which the promise is read: the plan's own, 0 for pure, else 1e-9.
 
-    Names of discovered cells cost their part of it with every release.
+    Names of discovered cells and clips of first values cost their part with every release.
     """
     if isinstance(plan.guarantee, ApproxDP):
-        return plan.guarantee.delta + (releases - 1) * plan.names
+        again = plan.names if plan.thresholds is None else plan.thresholds.delta
+        return plan.guarantee.delta + (releases - 1) * again
     return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
 
 
@@ -330,8 +341,9 @@ def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
 
 
 def noise_delta_of(plan: Plan) -> Fraction:
-    """Return the delta at which the noise is read; names of discovered cells have the rest."""
-    return (delta_of(plan) or _DELTA) - plan.names
+    """Return the delta at which the noise is read; names or clips of first values have a part."""
+    apart = plan.names if plan.thresholds is None else plan.thresholds.delta
+    return (delta_of(plan) or _DELTA) - apart
 
 
 def delta_in_words(plan: Plan, releases: int = 1) -> str:
@@ -350,6 +362,25 @@ def delta_in_words(plan: Plan, releases: int = 1) -> str:
     return f"Of delta = {whole}: {noise} for noise; names: {parts}"
 
 
+def thresholds_in_words(plan: Plan, releases: int = 1) -> str:
+    """Return what clips of first values and noise spend: a sentence without a full stop.
+
+    Args:
+        plan: With a clip that is drawn from first values.
+        releases: How often the whole plan was released; clips cost their part each time.
+    """
+    spent = plan.spent_on_thresholds(releases)
+    assert spent is not None
+    drawn = ", ".join(gauge.name for gauge in plan.gauges if isinstance(gauge.clip, Threshold))
+    rest = ApproxDP(epsilon_of(plan, releases) - spent.epsilon, noise_delta_of(plan))
+    return (
+        f"Of (epsilon, delta) the clip of {drawn}, drawn from first values, spends "
+        f"({rounded_up(spent.epsilon)}, {rounded_up(spent.delta)}), and noise, of "
+        f"{named(plan.spent_on_noise(releases))}, ({rounded_up(rest.epsilon)}, "
+        f"{rounded_up(rest.delta)}): both add up"
+    )
+
+
 def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
     """Return what is spent for one unit, read for k of them; see :func:`epsilon_of`."""
     return _for_units(plan, K_EVENTS, releases)
@@ -357,7 +388,8 @@ def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
 
 def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
     spent = plan.spent_on_noise(releases)
-    return k_event_table(spent, noise_delta_of(plan), ks, releases * plan.names)
+    names, thresholds = releases * plan.names, plan.spent_on_thresholds(releases)
+    return k_event_table(spent, noise_delta_of(plan), ks, names, thresholds)
 
 
 def length_in_words(steps: Fraction | int, step_us: int | None) -> str:

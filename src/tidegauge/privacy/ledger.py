@@ -21,6 +21,7 @@ from tidegauge.checks import exact, shown
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
 from tidegauge.privacy.conversion import (
     epsilon_from_mu,
+    epsilon_from_rho,
     mu_from_epsilon_delta,
     rho_from_epsilon_delta,
 )
@@ -29,6 +30,7 @@ from tidegauge.privacy.costs import (
     Currency,
     GaussianCost,
     PureCost,
+    ThresholdCost,
     ZCDPCost,
     dp_event,
     price,
@@ -78,9 +80,11 @@ class Ledger:
         names: What is set apart of its delta for the names of items that nobody knew before: the
             chance that one is shown that a single unit has, all gauges together. Noise is made for
             the rest. All of it counts as spent from the start.
+        thresholds: What is set apart of its epsilon and its delta for private thresholds, all
+            gauges together; in the same way. Not beside ``names``.
 
     Raises:
-        InvalidParameter: ``names`` is not a part of a delta.
+        InvalidParameter: ``names`` or ``thresholds`` is not a part of an (epsilon, delta) pair.
 
     Examples:
         >>> ledger = Ledger(PureDP(1))
@@ -92,14 +96,22 @@ class Ledger:
         <Ledger of PureDP(epsilon=1): 10 charges, 0 % of its epsilon left>
     """
 
-    def __init__(self, guarantee: Guarantee, *, names: Fraction = Fraction(0)) -> None:
+    def __init__(
+        self,
+        guarantee: Guarantee,
+        *,
+        names: Fraction = Fraction(0),
+        thresholds: ApproxDP | None = None,
+    ) -> None:
         if not isinstance(guarantee, Guarantee):
             raise InvalidParameter(
                 f"Expected a guarantee, got a {type(guarantee).__name__}. Nothing could be "
                 "refused. Write PureDP(1), ZCDP(0.5), GaussianDP(1) or ApproxDP(1, 1e-9)."
             )
-        self._guarantee, self._names = guarantee, names
+        self._guarantee, self._names, self._thresholds = guarantee, names, thresholds
         self._noise = guarantee if not names else _without_names(guarantee, names)
+        if thresholds is not None:
+            self._noise = _without_thresholds(guarantee, names, thresholds)
         self._charges: tuple[Charge, ...] = ()
         self._currency = Currency.MU_SQUARED if names else _own_currency(guarantee)
         self._spent = Fraction(0)
@@ -121,6 +133,11 @@ class Ledger:
     def names(self) -> Fraction:
         """What is set apart of delta for names of items; 0: nothing."""
         return self._names
+
+    @property
+    def noise(self) -> Guarantee:
+        """What noise is made for: the promise without what is set apart of it."""
+        return self._noise
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -205,11 +222,13 @@ class Ledger:
                 raise InvalidParameter(
                     f"Expected a mapping from names to costs, got {shown(name)} -> "
                     f"{type(cost).__name__}. It cannot be accounted for. Use GaussianCost, "
-                    "PureCost or ZCDPCost."
+                    "PureCost, ZCDPCost or ThresholdCost."
                 )
-        if not costs:
+        self._refuse_thresholds(costs)
+        kinds: set[type[AnyCost]] = {type(cost) for cost in costs.values()} - {ThresholdCost}
+        if not kinds:
+            self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
             return
-        kinds: set[type[AnyCost]] = {type(cost) for cost in costs.values()}
         currency = self._currency or _settled(kinds)
         _refuse_unproven(kinds, currency, self._guarantee)
         needed = sum((price(cost, currency) for cost in costs.values()), Fraction(0))
@@ -220,13 +239,32 @@ class Ledger:
         self._spent += needed
         self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
 
+    def _refuse_thresholds(self, costs: Mapping[str, AnyCost]) -> None:
+        """Refuse thresholds that spend more than was set apart for them."""
+        together = (*(charge.cost for charge in self._charges), *costs.values())
+        drawn = [cost for cost in together if isinstance(cost, ThresholdCost)]
+        apart = self._thresholds
+        if not drawn:
+            return
+        epsilon = sum((cost.epsilon for cost in drawn), Fraction(0))
+        delta = sum((cost.delta for cost in drawn), Fraction(0))
+        if apart is None or epsilon > apart.epsilon or delta > apart.delta:
+            raise BudgetExceeded(
+                f"Expected thresholds within what is set apart of {self._guarantee!r} for them, "
+                "got more. Noise is made for the rest, so that together they would exceed what was "
+                "promised. Give Ledger(..., thresholds=ApproxDP(epsilon, delta)) their sums.",
+                needed=epsilon,
+                left=Fraction(0) if apart is None else apart.epsilon,
+                total=Fraction(0) if apart is None else apart.epsilon,
+            )
+
     def total(self, releases: int = 1) -> Guarantee | None:
         """Return what all charges amount to together, the strongest that is proved; None: nothing.
 
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
-        itself is what is proved. With ``names`` it is an (epsilon, delta) pair, for a chance to be
-        shown is no noise.
+        itself is what is proved. With ``names`` or ``thresholds`` it is an (epsilon, delta) pair,
+        for a chance to be shown is no noise, and neither is a threshold.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -238,12 +276,18 @@ class Ledger:
             >>> ledger.total()
             GaussianDP(mu=1)
         """
-        if not self._charges:
+        noise = self._spent_on_noise(releases)
+        return noise if noise is None else self._with_thresholds(noise, releases)
+
+    def _spent_on_noise(self, releases: int) -> Guarantee | None:
+        """The same without thresholds."""
+        costs = [c.cost for c in self._charges if not isinstance(c.cost, ThresholdCost)]
+        if not costs:
             return None
-        if all(isinstance(charge.cost, GaussianCost) for charge in self._charges):
+        if all(isinstance(cost, GaussianCost) for cost in costs):
             mu = sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED))
             return self._with_names(mu, releases) if self._names else GaussianDP(mu)
-        if all(isinstance(charge.cost, PureCost) for charge in self._charges) and (
+        if all(isinstance(cost, PureCost) for cost in costs) and (
             self._currency is Currency.EPSILON
         ):
             return PureDP(releases * self._spent)
@@ -259,13 +303,31 @@ class Ledger:
             epsilon = self._noise.epsilon
         return ApproxDP(epsilon, releases * (self._noise.delta + self._names))
 
+    def _with_thresholds(self, noise: Guarantee, releases: int) -> Guarantee:
+        """What noise and thresholds amount to together: both parameters add up."""
+        apart = self._thresholds
+        if apart is None:
+            return noise
+        assert isinstance(self._noise, ApproxDP)
+        delta = self._noise.delta
+        match noise:
+            case GaussianDP(mu=mu):
+                epsilon = epsilon_from_mu(mu, delta)
+            case ZCDP(rho=rho):
+                epsilon = epsilon_from_rho(rho, delta)
+            case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
+                pass
+        if releases == 1 and not self.left:
+            epsilon = self._noise.epsilon
+        return ApproxDP(epsilon + releases * apart.epsilon, delta + releases * apart.delta)
+
     def events(self) -> dict[str, Any]:
         """Return the charges as a dp_accounting ``ComposedDpEvent``, in plain values.
 
         ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
         so that a stranger can recompute epsilon. Rounded so that they never claim less than was
-        spent. They are of noise: with ``names``, ask for epsilon at delta - names. (dp_accounting
-        has no event that adds to delta alone.)
+        spent. With ``names``, ask for epsilon at delta - names, and with ``thresholds`` at
+        delta - thresholds.delta. (dp_accounting has no event that adds to delta alone.)
 
         Examples:
             >>> ledger = Ledger(GaussianDP(1))
@@ -284,6 +346,19 @@ def _without_names(guarantee: Guarantee, names: Fraction) -> ApproxDP:
             "Names are shown with a small chance, and noise needs a delta, too. Give a part of it."
         )
     return ApproxDP(guarantee.epsilon, guarantee.delta - names)
+
+
+def _without_thresholds(guarantee: Guarantee, names: Fraction, apart: ApproxDP) -> ApproxDP:
+    """What is left for noise of a guarantee that pays for thresholds."""
+    if isinstance(guarantee, ApproxDP) and not names:
+        epsilon, delta = guarantee.epsilon - apart.epsilon, guarantee.delta - apart.delta
+        if epsilon > 0 and delta > 0:
+            return ApproxDP(epsilon, delta)
+    raise InvalidParameter(
+        f"Expected thresholds to have a part of an epsilon and a delta, got {apart!r} under "
+        f"{guarantee!r}, or names beside them. A threshold needs both, and so does the noise. "
+        "Promise epsilon and delta (ApproxDP), and give a part of each."
+    )
 
 
 def _own_currency(guarantee: Guarantee) -> Currency | None:

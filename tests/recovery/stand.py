@@ -19,6 +19,7 @@ from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.clipping import octaves
 from tidegauge.mechanisms.design import compare, design
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.first_values import FirstValues, set_apart, spends, threshold_of
 from tidegauge.mechanisms.mean import Bounds, mean_request
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.mechanisms.selection import Select
@@ -133,6 +134,26 @@ def clipped_plan_of(*, end=48):
         clip=Clip(share, magnitudes),
     )  # fmt: skip
     return replace(plan, guarantee=main.guarantee, gauges=(one,))
+
+
+@cache
+def drawn_plan_of(*, end=48, first=12):
+    """The same plan with a clip that is drawn from the values of the first steps."""
+    plan, guarantee = plan_of(end=end), ApproxDP(4, Fraction(1, 1000))
+    asked = FirstValues(first, quantile=Fraction(1, 4))
+    (cost,) = spends(guarantee, [asked], [Fraction(1)])
+    sums = request_of(
+        views=dict(plan.gauges[0].views), cells=len(KINDS) + 1, max_change=(0, UNIT), unit="event",
+        end=end, guarantee=guarantee,
+    )  # fmt: skip
+    (found,) = compare([replace(sums, rescaled=True)], set_apart([cost]))
+    one = replace(
+        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=found.plan,
+        clip=threshold_of(asked, cost, Event()),
+    )  # fmt: skip
+    made = replace(plan, guarantee=guarantee, gauges=(one,))
+    made.verify()
+    return made
 
 
 @cache

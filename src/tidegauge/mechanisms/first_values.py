@@ -26,7 +26,7 @@ from tidegauge.strategies.strategy import MOST_STEPS
 __all__ = ["FirstValues", "Threshold", "set_apart", "spends", "threshold_of"]
 
 _BITS = 200
-_CLOSE = 100  # the declared bound moves a threshold of enough values by a hundredth of itself
+_CLOSE = 10_000  # a bound moves a threshold of enough values by a ten-thousandth of itself
 
 
 @final
@@ -95,8 +95,8 @@ class Threshold:
         """From about how many values on the clip is a quantile of them.
 
         The smooth sensitivity holds what lies between the quantile and the declared bound, less a
-        factor e^-b for each value between. From here on it moves the clip by a hundredth of the
-        bound; with less than half as many, by all of it: then the clip is likely to be the bound.
+        factor e^-b for each value between. From here on it moves the clip by a ten-thousandth of
+        the bound; with a quarter as many, by all of it: then the clip is likely to be the bound.
         """
         rule = self.rule
         moved = _CLOSE * float(rule.kappa * (1 + rule.shift) / rule.a)

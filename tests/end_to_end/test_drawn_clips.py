@@ -1,4 +1,4 @@
-"""A clip of first values, from file to release: drawn once, stored, paid for, and told by nothing."""
+"""A clip of first values, from file to release: drawn once, stored, and paid for."""
 
 import json
 import re

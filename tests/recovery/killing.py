@@ -1,6 +1,6 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|mean|clip|drawn|found|chosen|restore|mutant|accept STRIDE
+    python killing.py ROOT MODE STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
 ``distinct``: with the values that were seen; ``mean``: of means; ``clip``: under a clip that moves;

@@ -1,4 +1,4 @@
-"""A clip of first values: what an event moves, that it is drawn once, what waits, and what it costs."""
+"""A clip of first values: what an event moves, that it is drawn once, and what it costs."""
 
 import copy
 import math
@@ -322,7 +322,7 @@ def test_what_has_no_meaning_is_refused():
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
 @pytest.mark.parametrize("quantile", [0.00425, 0.1])
 def test_so_many_values_keep_the_declared_bound_out_of_the_clip(epsilon, quantile):
-    """By its definition the noise holds U e^-b(values beyond the quantile), and more is not much."""
+    """The noise holds U e^-bk, k the number of values beyond the quantile."""
     cost = ThresholdCost(epsilon, Fraction(1, 10**9))
     found = threshold_of(FirstValues(4, quantile=quantile), cost, EVENT)
     rule = found.rule

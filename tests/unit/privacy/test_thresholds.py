@@ -1,4 +1,4 @@
-"""Private thresholds in the ledger: set apart, added up, recomputed by a stranger, never forgotten."""
+"""Private thresholds in the ledger: set apart, added up, recomputed by a stranger."""
 
 import math
 from fractions import Fraction
@@ -102,7 +102,7 @@ def test_a_stranger_recomputes_less_than_is_claimed():
 
 
 def hockey_stick(mu, epsilon, apart):
-    """The exact delta at ``epsilon`` of noise beside the worst threshold, up to that one's delta."""
+    """The exact delta of noise beside the worst threshold, up to the threshold's own delta."""
     heads = 1 / (1 + math.exp(-apart))
     return heads * gaussian_delta(Fraction(mu), Fraction(epsilon - apart)) + (1 - heads) * (
         gaussian_delta(Fraction(mu), Fraction(epsilon + apart))

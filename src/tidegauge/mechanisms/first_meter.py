@@ -6,6 +6,7 @@ from typing import final
 
 import numpy as np
 
+from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import in_units
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
 from tidegauge.mechanisms.mean import Values
@@ -78,8 +79,13 @@ class FirstMeter:
 
         Returns:
             int64 of shape (rows, coordinates) and of shape (steps,), 0 while there is no clip.
+
+        Raises:
+            StreamEnded: The block reaches beyond the last step; nothing was kept or measured.
+            LiveState: Copied, forked, interrupted, or in use by two threads at once.
         """
         with self._turn:
+            self._refuse_beyond_end(given.length)
             waits = min(max(self._threshold.asked.first - self._main.step, 0), given.length)
             early, late = given.part(0, waits), given.part(waits, given.length)
             self._wait(early)
@@ -96,6 +102,15 @@ class FirstMeter:
         self._forget()
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
+
+    def _refuse_beyond_end(self, steps: int) -> None:
+        """Refuse a block before its values are kept: they would count twice if it came again."""
+        last, end = self._plan.last_step, self._main.step + steps
+        if last is not None and end > last:
+            raise StreamEnded(
+                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
+                "steps only. Plan a gauge with a later end."
+            )
 
     def _within(self, given: Values) -> Int64:
         return np.clip(given.values, 0, self._plan.bounds.high)

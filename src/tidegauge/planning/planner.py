@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.apart import with_views_apart
 from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.comparison import Comparison
@@ -118,7 +119,10 @@ def _clip(
     """How the clip of a gauge is found; None: it has none."""
     if isinstance(gauge.clip, FirstValues):
         assert cost is not None
-        return threshold_of(gauge.clip, cost, _unit(config))
+        try:
+            return threshold_of(gauge.clip, cost, _unit(config))
+        except UnsupportedCombination as problem:
+            raise UnsupportedCombination(f"{gauge.name}: {problem}") from None
     return None if gauge.clip is None else Clip(gauge.clip, magnitudes[gauge.name])
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.errors import InvalidParameter, StreamEnded, UnsupportedCombination
 from tidegauge.mechanisms import first_meter
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
 from tidegauge.mechanisms.clip_reading import ClipReading
@@ -252,6 +252,14 @@ def test_with_enough_values_the_clip_is_their_quantile_and_one_moves_it_not():
     clip = seeded(plan).measure(Values(values, steps, None, STEPS, CELLS))[1][-1]
     quantile = -30 * math.log(float(ASKED.quantile))
     assert 0.9 * quantile < clip < 1.5 * quantile
+
+
+def test_a_block_beyond_the_end_keeps_nothing(drawn_at):
+    drawn_at(60)
+    meter = silent(plan_of())
+    with pytest.raises(StreamEnded, match="up to 8, got 9"):
+        meter.measure(block(OTHERS, STEPS + 1))
+    assert (len(meter.state["first"]["values"]), []) == (0, meter._main.seen)
 
 
 def test_meters_cannot_be_copied_and_show_nothing(drawn_at):

@@ -7,8 +7,9 @@ costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tidegauge.exports import exported
 
 if TYPE_CHECKING:
     from tidegauge.engine.opening import open  # noqa: A004 (read as tg.open)
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
     )
     from tidegauge.mechanisms.clipped import ClippedGauge, SumRelease
     from tidegauge.mechanisms.design import plan
+    from tidegauge.mechanisms.discovery import Discover
     from tidegauge.mechanisms.discovery_gauge import DiscoveryGauge
     from tidegauge.mechanisms.gauge import Gauge
-    from tidegauge.mechanisms.mean import MeanRelease
     from tidegauge.mechanisms.mean_gauge import MeanGauge
-    from tidegauge.mechanisms.release import Release
+    from tidegauge.mechanisms.mean_release import MeanRelease
+    from tidegauge.mechanisms.release import PlannedRelease, Release
     from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
     from tidegauge.privacy.unit import Contributions
     from tidegauge.strategies.custom import Custom
@@ -50,6 +52,7 @@ __all__ = [
     "Contributions",
     "Custom",
     "Difference",
+    "Discover",
     "DiscoveryGauge",
     "Exponential",
     "Gauge",
@@ -61,6 +64,7 @@ __all__ = [
     "MeanGauge",
     "MeanRelease",
     "MissingExtra",
+    "PlannedRelease",
     "Polynomial",
     "PureDP",
     "Release",
@@ -81,35 +85,24 @@ __all__ = [
 ]
 
 _HOMES = {
-    "engine.opening": ("open",),
-    "errors": (
+    "tidegauge.engine.opening": ("open",),
+    "tidegauge.errors": (
         "BudgetExceeded", "InvalidInput", "InvalidParameter", "LiveState", "Locked",
         "MissingExtra", "SourceUnavailable", "StoreBehind", "StoreMismatch", "StreamEnded",
         "TidegaugeError", "UnsupportedCombination", "WriteFailed",
     ),
-    "mechanisms.clipped": ("ClippedGauge", "SumRelease"),
-    "mechanisms.design": ("plan",),
-    "mechanisms.discovery_gauge": ("DiscoveryGauge",),
-    "mechanisms.gauge": ("Gauge",),
-    "mechanisms.mean": ("MeanRelease",),
-    "mechanisms.mean_gauge": ("MeanGauge",),
-    "mechanisms.release": ("Release",),
-    "privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
-    "privacy.unit": ("Contributions",),
-    "strategies.custom": ("Custom",),
-    "strategies.decay": ("Difference", "Exponential", "Running", "Step", "Window"),
-    "strategies.polynomial": ("Polynomial",),
+    "tidegauge.mechanisms.clipped": ("ClippedGauge", "SumRelease"),
+    "tidegauge.mechanisms.design": ("plan",),
+    "tidegauge.mechanisms.discovery": ("Discover",),
+    "tidegauge.mechanisms.discovery_gauge": ("DiscoveryGauge",),
+    "tidegauge.mechanisms.gauge": ("Gauge",),
+    "tidegauge.mechanisms.mean_gauge": ("MeanGauge",),
+    "tidegauge.mechanisms.mean_release": ("MeanRelease",),
+    "tidegauge.mechanisms.release": ("PlannedRelease", "Release"),
+    "tidegauge.privacy.guarantee": ("ApproxDP", "GaussianDP", "PureDP", "ZCDP"),
+    "tidegauge.privacy.unit": ("Contributions",),
+    "tidegauge.strategies.custom": ("Custom",),
+    "tidegauge.strategies.decay": ("Difference", "Exponential", "Running", "Step", "Window"),
+    "tidegauge.strategies.polynomial": ("Polynomial",),
 }  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"tidegauge.{home}"), name)
-            globals()[name] = value  # found at once from here on
-            return value
-    raise AttributeError(f"module 'tidegauge' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = exported(__name__, _HOMES)

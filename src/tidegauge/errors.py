@@ -42,15 +42,42 @@ __all__ = [
 
 
 class TidegaugeError(Exception):
-    """Base of every exception raised by tidegauge."""
+    """Base of every exception raised by tidegauge.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> try:
+        ...     tg.Window(0)
+        ... except tg.TidegaugeError as problem:
+        ...     print(type(problem).__name__)
+        InvalidParameter
+    """
 
 
 class InvalidParameter(TidegaugeError, ValueError):
-    """A parameter is outside what is possible; the call has to change."""
+    """A parameter is outside what is possible; the call has to change.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> tg.PureDP(0)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        tidegauge.errors.InvalidParameter: Expected epsilon > 0, got epsilon=0. ...
+    """
 
 
 class InvalidInput(TidegaugeError, ValueError):
-    """Data handed to a gauge cannot be measured; the gauge is as it was before the call."""
+    """Data handed to a gauge cannot be measured; the gauge is as it was before the call.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=2)
+        >>> try:
+        ...     gauge.update([1, 2, 3])
+        ... except tg.InvalidInput:
+        ...     print("steps measured:", gauge.step)
+        steps measured: 0
+    """
 
 
 class BudgetExceeded(TidegaugeError):
@@ -60,6 +87,17 @@ class BudgetExceeded(TidegaugeError):
         needed: What the charge takes, in the ledger's currency.
         left: What is left.
         total: What the guarantee allows altogether.
+
+    Examples:
+        >>> from tidegauge.privacy.costs import PureCost
+        >>> from tidegauge.privacy.guarantee import PureDP
+        >>> from tidegauge.privacy.ledger import Ledger
+        >>> ledger = Ledger(PureDP(1))
+        >>> try:
+        ...     ledger.charge({"visits": PureCost(Fraction(3))})
+        ... except BudgetExceeded as problem:
+        ...     print(problem.needed, problem.left, problem.total)
+        3 1 1
     """
 
     def __init__(
@@ -76,15 +114,46 @@ class BudgetExceeded(TidegaugeError):
 
 
 class UnsupportedCombination(TidegaugeError):
-    """There is no proven mechanism for this combination of views, unit and guarantee."""
+    """There is no proven mechanism for this combination of views, unit and guarantee.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> try:
+        ...     tg.DiscoveryGauge(views=[tg.Step()], epsilon=1, unit="event")  # no delta for names
+        ... except tg.UnsupportedCombination:
+        ...     print("refused")
+        refused
+    """
 
 
 class StreamEnded(TidegaugeError):
-    """A step lies beyond the declared end or beyond the strategy's hard end."""
+    """A step lies beyond the declared end or beyond the strategy's hard end.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> gauge = tg.Gauge(views=[tg.Running()], epsilon=1, unit="event", end=1)
+        >>> _ = gauge.update(5)
+        >>> try:
+        ...     gauge.update(7)
+        ... except tg.StreamEnded:
+        ...     print("steps measured:", gauge.step)
+        steps measured: 1
+    """
 
 
 class LiveState(TidegaugeError, TypeError):
-    """A live gauge cannot be copied, pickled, used after a fork, or after an interruption."""
+    """A live gauge cannot be copied, pickled, used after a fork, or after an interruption.
+
+    Examples:
+        >>> import copy
+        >>> import tidegauge as tg
+        >>> gauge = tg.Gauge(views=[tg.Running()], epsilon=1, unit="event")
+        >>> try:
+        ...     copy.copy(gauge)
+        ... except tg.LiveState:
+        ...     print("refused")
+        refused
+    """
 
 
 class SourceUnavailable(TidegaugeError):

@@ -14,7 +14,6 @@ from contract.strategy_contract import attack
 
 from tidegauge.engine.distinct import DistinctCounts
 from tidegauge.errors import UnsupportedCombination
-from tidegauge.mechanisms.plan import check_distinct
 from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
@@ -22,6 +21,7 @@ from tidegauge.strategies.blt import Blt, Comb, fit, fit_normalised
 from tidegauge.strategies.decay import Running, Window
 from tidegauge.strategies.dense import square_root_strategy
 from tidegauge.strategies.distinct import Anchored, Shaped, anchored, interval_gains, shaped
+from tidegauge.strategies.distinct.first_seen import check_distinct
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Norm
 

@@ -175,10 +175,10 @@ def _known(plan, state, step):
 
 
 def test_checkpoints_of_decoders_change_no_byte(memory_path, monkeypatch):
-    from tidegauge.engine import publisher
+    from tidegauge.engine import decoders
 
-    monkeypatch.setattr(publisher, "_CHECKPOINT_BYTES", 1)
-    monkeypatch.setattr(publisher, "_CHECKPOINT_SIZES", 0)
+    monkeypatch.setattr(decoders, "_CHECKPOINT_BYTES", 1)
+    monkeypatch.setattr(decoders, "_CHECKPOINT_SIZES", 0)
     monkeypatch.setattr(running, "_LANES", 4)
     monkeypatch.setattr(measuring, "Meter", lambda plan, state, step: _known(plan, state, step))
     place, plain = stand.Place(memory_path / "a"), stand.Place(memory_path / "b")
@@ -187,7 +187,7 @@ def test_checkpoints_of_decoders_change_no_byte(memory_path, monkeypatch):
         place.run(plan, stand.rows(), until=stand.datetime(2013, 1, 1 + hours // 24, hours % 24))
     with Store(place.store, fingerprint=plan.fingerprint, canonical=b"", gauges=["flights"]) as one:
         assert one.reading("flights", 47) is not None
-    monkeypatch.setattr(publisher, "_CHECKPOINT_BYTES", 1 << 40)
+    monkeypatch.setattr(decoders, "_CHECKPOINT_BYTES", 1 << 40)
     plain.run(plan, stand.rows())
     assert place.numbers() == plain.numbers()
 

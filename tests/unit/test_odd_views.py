@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 import tidegauge as tg
 from tidegauge.mechanisms.design import design
-from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.restoring import restore_gauge
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
-from tidegauge.planning.words import described, ratio_to_bound, span_in_words, view_in_words
+from tidegauge.planning.widest import ratio_to_bound
+from tidegauge.planning.words import span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
 from tidegauge.strategies.dense import DenseToeplitz
 from tidegauge.testing import seeded_gauge
@@ -56,7 +58,7 @@ ODD = {
 def test_odd_views_are_planned_with_numbers_that_hold(view, guarantee):
     for length in LENGTHS:
         plan = planned({"odd": view}, **guarantee, **length)
-        assert GaugePlan.restore(plan.stored()) == plan
+        assert restore_gauge(plan.stored()) == plan
         last = plan.last_step or 1 << 30
         steps = sorted({1, 2, min(10**8, last)})
         std, half = plan.noise_std("odd", steps), plan.half_width("odd", steps)
@@ -142,7 +144,7 @@ def test_a_hundred_views_are_planned(guarantee):
     views |= {f"h{n}": tg.Exponential(half_life=n) for n in range(1, 21)}
     views |= {f"d{n}": tg.Difference(tg.Window(n), n) for n in range(1, 11)}
     plan = planned(views, horizon=8760, **guarantee)
-    assert GaugePlan.restore(plan.stored()) == plan
+    assert restore_gauge(plan.stored()) == plan
     gauge = seeded_gauge(3, views=views, unit="event", horizon=8760, **guarantee)
     releases = gauge.update_many(np.zeros(100, np.int64))
     assert set(views) == set(releases)

@@ -26,7 +26,8 @@ from tidegauge.cli.words import significant
 if TYPE_CHECKING:
     import polars as pl
 
-    from tidegauge.engine.public import PublicFolder, PublishedView
+    from tidegauge.engine.public import PublicFolder
+    from tidegauge.engine.published_view import PublishedView
 
 __all__ = ["export"]
 

@@ -10,7 +10,8 @@ from tidegauge.cli.terminal import Column, Terminal, short_name
 from tidegauge.cli.words import significant
 
 if TYPE_CHECKING:
-    from tidegauge.engine.public import PublicFolder, PublishedView
+    from tidegauge.engine.public import PublicFolder
+    from tidegauge.engine.published_view import PublishedView
     from tidegauge.engine.run import Outcome
     from tidegauge.planning.plan import Clock
 

@@ -71,7 +71,7 @@ def budget_data(budget: Budget, targets: Sequence[Target], plan: Plan) -> dict[s
 
 def warn_of_budget(terminal: Terminal, plan: Plan) -> None:
     """Warn of a budget at which little is hidden; an error alone asks for any budget."""
-    from tidegauge.planning.words import epsilon_of
+    from tidegauge.planning.spending import epsilon_of
 
     epsilon = float(epsilon_of(plan))
     if epsilon > _MOST_EPSILON:

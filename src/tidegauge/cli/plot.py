@@ -24,7 +24,8 @@ from tidegauge.cli.views import (
 from tidegauge.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tidegauge.engine.public import PublicFolder, PublishedView
+    from tidegauge.engine.public import PublicFolder
+    from tidegauge.engine.published_view import PublishedView
     from tidegauge.planning.plan import Clock
     from tidegauge.plots import Panel
     from tidegauge.strategies.strategy import Int64

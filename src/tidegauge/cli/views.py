@@ -12,7 +12,8 @@ import click
 from tidegauge.cli import completion
 
 if TYPE_CHECKING:
-    from tidegauge.engine.public import PublicFolder, PublishedView
+    from tidegauge.engine.public import PublicFolder
+    from tidegauge.engine.published_view import PublishedView
 
 __all__ = [
     "from_public",

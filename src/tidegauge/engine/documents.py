@@ -10,8 +10,8 @@ from tidegauge.engine.spends import Spend
 from tidegauge.mechanisms.secret import store_secret
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import protected_of
+from tidegauge.planning.spending import delta_of, epsilon_of
 from tidegauge.planning.statement import Further, privacy_data, privacy_text
-from tidegauge.planning.words import delta_of, epsilon_of
 from tidegauge.privacy.costs import dp_event
 from tidegauge.privacy.guarantee import rounded_up
 
@@ -123,7 +123,9 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     ]
     releases = max(1, len(spends))
     currency, delta = plan.ledger.currency, delta_of(plan, releases)
-    names = {"names": rounded_up(releases * plan.names, 9)} if plan.names else {}
+    names = (
+        {"names": rounded_up(releases * plan.delta_for_names, 9)} if plan.delta_for_names else {}
+    )
     drawn = plan.spent_on_thresholds(releases)
     if drawn is not None:
         names = {"thresholds": rounded_up(drawn.delta, 9)}

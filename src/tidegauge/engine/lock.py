@@ -10,11 +10,22 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["LEASE_SECONDS", "Owner", "this_process"]
+from tidegauge.errors import Locked
+
+__all__ = [
+    "LEASE_SECONDS",
+    "Owner",
+    "check_lock",
+    "give_lock_back",
+    "renew_lock",
+    "take_lock",
+    "this_process",
+]
 
 LEASE_SECONDS = 15 * 60
 """How long an owner on another machine counts as alive after its last sign of life."""
@@ -78,6 +89,55 @@ def this_process() -> Owner:
     """Return the process that asks."""
     pid = os.getpid()
     return Owner(pid, socket.gethostname(), _read("/proc/sys/kernel/random/boot_id"), _started(pid))
+
+
+def take_lock(connection: sqlite3.Connection, path: Path) -> int:
+    """Take the lock, over a dead owner if need be; return the number of this opening.
+
+    Raises:
+        Locked: Its owner lives.
+    """
+    row = connection.execute("SELECT owner, since, renewed FROM lock").fetchone()
+    now = time.time()
+    if row is not None:
+        owner = Owner.from_text(row[0])
+        if owner.lives(now - row[2]):
+            raise Locked(owner.refusal(path, row[1]))
+    owner = this_process()
+    last = connection.execute("SELECT max(number) FROM incarnation").fetchone()[0]
+    step = connection.execute("SELECT max(step) FROM plan").fetchone()[0]
+    number = (last or 0) + 1
+    connection.execute(
+        "INSERT INTO incarnation VALUES (?, ?, ?)", (number, step or 0, owner.to_text())
+    )
+    connection.execute(
+        "INSERT OR REPLACE INTO lock VALUES (1, ?, ?, ?, ?)", (number, owner.to_text(), now, now)
+    )
+    return number
+
+
+def check_lock(connection: sqlite3.Connection, path: Path, number: int) -> None:
+    """Refuse an opening that another one has taken the lock from.
+
+    Raises:
+        Locked: It has it no more.
+    """
+    row = connection.execute("SELECT incarnation FROM lock").fetchone()
+    if row is None or row[0] != number:
+        raise Locked(
+            f"Expected this process to hold {path}, got another opening of it. It was "
+            "taken over, and two writers would publish two releases of one step. Stop here."
+        )
+
+
+def renew_lock(connection: sqlite3.Connection) -> None:
+    """Give a sign of life."""
+    connection.execute("UPDATE lock SET renewed = ?", (time.time(),))
+
+
+def give_lock_back(connection: sqlite3.Connection, number: int) -> None:
+    """Give the lock back, if this opening has it."""
+    connection.execute("DELETE FROM lock WHERE incarnation = ?", (number,))
 
 
 def _started(pid: int) -> str:

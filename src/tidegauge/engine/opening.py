@@ -23,5 +23,10 @@ def open(path: str | Path) -> PublicFolder:  # noqa: A001 (read as tg.open)
     Examples:
         ``tg.open("public").view("departures", tg.Window(14 * 24)).table()`` is a frame of the
         releases of the last two weeks at every hour.
+
+        >>> open("nowhere")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        tidegauge.errors.InvalidInput: Expected a public folder at nowhere, got no plan.json ...
     """
     return PublicFolder(path)

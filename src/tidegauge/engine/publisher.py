@@ -8,7 +8,6 @@ measurement it is made of: a file of another one is never completed, nor left as
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,35 +19,29 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-import numpy as np
-
 from tidegauge.engine.blocks import Block, block_name, is_block_name
 from tidegauge.engine.claim import Claim
-from tidegauge.engine.clipped import ClippedReading
+from tidegauge.engine.decoders import Decoders
 from tidegauge.engine.documents import documents, unit_sentence
 from tidegauge.engine.files import folder, put, put_new, safe_name, sweep
-from tidegauge.engine.found import FoundBlock, FoundReading
+from tidegauge.engine.found import FoundBlock
 from tidegauge.engine.measurements import AnyBlock, measurement_about, measurement_table
 from tidegauge.engine.origin import has_origin, origin
 from tidegauge.engine.releases import TOTALS, Published, published_views
 from tidegauge.engine.spends import Spend
 from tidegauge.engine.store import Store
 from tidegauge.errors import StoreBehind, StoreMismatch
-from tidegauge.mechanisms.reading import Reading
-from tidegauge.mechanisms.selector import Chosen, ChosenReading
+from tidegauge.mechanisms.selector import Chosen
 from tidegauge.planning.plan import Plan
-from tidegauge.strategies.strategy import Float64, Int64, State
+from tidegauge.strategies.strategy import Float64, State
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Publisher"]
 
-_CHECKPOINT_BYTES = 1 << 25  # of measurement that a resumed run decodes again, at least
-_CHECKPOINT_SIZES = 4  # of measurement for each byte of a stored decoder, at least
 _MAKERS = 2  # files that are made at a time: each takes some 15 MB
 _WAITING = 4  # files that may wait, made or not, while the next block is measured: some 3 MB each
-_VIEWS = "published"  # marks a decoder's stored state with the views that it serves
 
 Emit = Callable[["pl.DataFrame"], None]
 Made = tuple[bytes, "pl.DataFrame | None"]  # a file, and its releases if a sink wants them
@@ -88,11 +81,11 @@ class Publisher:
             "version": version,
         }
         self._views = {gauge.name: published_views(plan.clock, gauge) for gauge in plan.gauges}
-        self._readings = {gauge.name: self._reading(gauge.name) for gauge in plan.gauges}
-        self._places = {name: self._places_of(name) for name in self._readings}
+        decays = {name: [view.decay for view in views] for name, views in self._views.items()}
+        self._decoders = Decoders(plan, decays)
+        self._places = {name: self._places_of(name) for name in self._views}
         self._makers = ThreadPoolExecutor(_MAKERS)
         self._waiting: deque[tuple[Path, Future[Made]]] = deque()
-        self._since = dict.fromkeys(self._readings, 0)  # bytes decoded since a stored state
 
     def __enter__(self) -> Publisher:
         return self
@@ -165,16 +158,15 @@ class Publisher:
         start = min(missing, default=store.step)
         compared = max((first for first, _ in spans if first < start), default=0)
         for gauge in self._plan.gauges:
-            self._restore(gauge.name, store.reading(gauge.name, compared))
+            self._decoders.restore(gauge.name, store.reading(gauge.name, compared))
         for first, steps in spans:
-            behind = [n for n, reading in self._readings.items() if reading.step <= first]
-            blocks = {name: store.block(name, first) for name in behind}
+            blocks = {name: store.block(name, first) for name in self._decoders.behind(first)}
             if first in missing:
                 self.publish(first, steps, blocks)
             else:
                 self._there(first, steps, blocks)
                 for name, block in blocks.items():
-                    self._decode(name, block)
+                    self._decoders.decode(name, block)
         self.settle()
         return len(missing)
 
@@ -218,10 +210,9 @@ class Publisher:
         """Each file of a block, in the order in which they are put: measurements are the last."""
         for gauge in self._plan.gauges:
             block = blocks[gauge.name]
-            decoded = self._decode(gauge.name, block)
+            decoded = self._decoders.decode(gauge.name, block)
             shown = block.shown if isinstance(block, FoundBlock) else None
-            reading = self._readings[gauge.name]
-            clips = reading.choices if isinstance(reading, ClippedReading) else None
+            clips = self._decoders.clips(gauge.name)
             places: dict[tuple[int, bool], list[pl.Series]] = {}
             for view, values in zip(self._views[gauge.name], decoded, strict=True):
                 if len(view.steps(first, steps)):
@@ -239,54 +230,8 @@ class Publisher:
             yield self._measurement_file(gauge.name, blocks[gauge.name])
 
     def checkpoints(self) -> dict[str, State]:
-        """Return the decoders' states that are worth storing with the next block.
-
-        A state is worth it once four times its size was decoded, and at least 32 MB: what is
-        stored is then at most a quarter more, and a resumed run has little to decode again.
-        """
-        due: dict[str, State] = {}
-        for name, reading in self._readings.items():
-            if not isinstance(reading, Reading):
-                continue  # decoded from the beginning: there is no room for names or clips
-            size = sum(array.nbytes for array in reading.state.values())
-            if self._since[name] >= max(_CHECKPOINT_BYTES, _CHECKPOINT_SIZES * size):
-                due[name] = {**reading.state, _VIEWS: self._views_sum(name)}
-                self._since[name] = 0
-        return due
-
-    def _reading(
-        self, name: str, state: State | None = None, step: int = 0
-    ) -> Reading | FoundReading | ChosenReading | ClippedReading:
-        gauge = self._plan.gauge(name)
-        decays = [view.decay for view in self._views[name]]
-        if gauge.discover is not None:
-            return FoundReading(gauge, decays)
-        if gauge.clip is not None:
-            return ClippedReading(gauge, decays)
-        if gauge.select is not None:
-            return ChosenReading(gauge.mechanism, step=step)
-        return Reading(gauge.mechanism, decays, state=state, step=step)
-
-    def _restore(self, name: str, stored: tuple[int, State] | None) -> None:
-        """Take a stored state, if it serves these views; else decode from the beginning."""
-        if stored is None:
-            return
-        step, state = stored
-        views = state.pop(_VIEWS, None)
-        if views is not None and np.array_equal(views, self._views_sum(name)):
-            self._readings[name] = self._reading(name, state, step)
-
-    def _views_sum(self, name: str) -> Int64:
-        text = repr([view.decay for view in self._views[name]])
-        return np.frombuffer(hashlib.sha256(text.encode()).digest(), "<i8").copy()
-
-    def _decode(self, name: str, block: AnyBlock) -> Float64:
-        self._since[name] += block.measured.nbytes
-        reading = self._readings[name]
-        if isinstance(reading, FoundReading):
-            assert isinstance(block, FoundBlock)
-            return reading.decode(block)
-        return reading.decode(block.measured, block.steps)
+        """Return the decoders' states that are worth storing with the next block."""
+        return self._decoders.checkpoints()
 
     def _missing(self, spans: Sequence[tuple[int, int]]) -> set[int]:
         """The first steps of blocks of which a file is not there."""

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tidegauge.engine.clipped import noise_under
 from tidegauge.engine.ranked import ranked
 from tidegauge.mechanisms.intervals import BANDS
-from tidegauge.mechanisms.mean import TOO_FEW, MeanReading
+from tidegauge.mechanisms.mean import MeanReading
+from tidegauge.mechanisms.mean_release import TOO_FEW
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.stored import plain
 from tidegauge.planning.parts import ALL_CELLS, for_all

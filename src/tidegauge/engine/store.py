@@ -10,25 +10,24 @@ whether it stands, the store takes nothing more: the next opening looks.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
-import time
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import TYPE_CHECKING, NoReturn, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tidegauge.engine.block_rows import insert_block, read_block
 from tidegauge.engine.blocks import Block
 from tidegauge.engine.found import FoundBlock
-from tidegauge.engine.lock import Owner, this_process
+from tidegauge.engine.lock import check_lock, give_lock_back, renew_lock, take_lock
 from tidegauge.engine.packing import pack, unpack
 from tidegauge.engine.schema import connect, damaged, digest, speaking, transaction
 from tidegauge.engine.spends import Spend
-from tidegauge.errors import LiveState, Locked, StoreMismatch
+from tidegauge.engine.states import States
+from tidegauge.errors import LiveState, StoreMismatch
 from tidegauge.mechanisms.secret import store_secret
 from tidegauge.strategies.strategy import Int64, State
 
@@ -37,14 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-_FOUND = 0  # in place of the number of cells of a block whose cells were discovered
-_PART = 1 << 15  # bytes of a state that are written together, if they changed
 _BOUNDING = -1  # the number under which the state of the contribution bound is kept
 _UNIT_KEY = -2  # and the key of the hashes of its ids
 _NOISE = -3  # and the keys of the noise of discovered cells
 _ITEMS = -16  # minus the number of a gauge: and what that has discovered, a part for each block
-_PIECE = 1 << 26  # bytes of a block of discovered cells in one row
-_ITEMS_A_PART = 1 << 17
 
 
 @final
@@ -70,13 +65,13 @@ class Store:
         self.path = path.resolve()
         self._gauges = {name: number for number, name in enumerate(gauges)}
         self._pid = os.getpid()
-        self._parts: dict[tuple[int, int], bytes] = {}  # what the file holds of the states
         self._usable = True
         self._connection = connect(self.path)
+        self._states = States(self._connection, self.path)
         try:
             with speaking(self.path):
                 with transaction(self._connection):
-                    self._incarnation = self._lock()
+                    self._incarnation = take_lock(self._connection, self.path)
                     self._bind(fingerprint, canonical)
                 row = self._connection.execute("SELECT store, step FROM plan").fetchone()
         except BaseException:
@@ -131,22 +126,24 @@ class Store:
         self._refuse_unless_usable()
         self._usable = False
         with speaking(self.path), transaction(self._connection):
-            self._check_lock(first)
-            self._insert(first, steps, blocks)
+            self._check_turn(first)
+            self._connection.execute("INSERT INTO span VALUES (?, ?)", (first, steps))
+            for name, number in self._gauges.items():
+                insert_block(self._connection, first, steps, number, blocks[name])
             for name, reading in (readings or {}).items():
                 data = pack({"reading": reading})
                 key = first, self._gauges[name]
                 row = (*key, data, digest(*key, data))
                 self._connection.execute("INSERT INTO reading VALUES (?, ?, ?, ?)", row)
             if ended:
-                self._connection.execute("DELETE FROM state")
+                self._states.erase()
             else:
                 for name, state in states.items():
-                    self._write_state(self._gauges[name], pack(state))
+                    self._states.write(self._gauges[name], pack(state))
                 for name, seen in (items or {}).items():
-                    self._append_items(_ITEMS - self._gauges[name], seen)
+                    self._states.append(_ITEMS - self._gauges[name], seen)
                 if bounding is not None:
-                    self._write_state(_BOUNDING, pack({"bounding": bounding}))
+                    self._states.write(_BOUNDING, pack({"bounding": bounding}))
             self._connection.executemany(
                 "INSERT OR REPLACE INTO counter VALUES (?, ?)", (counters or {}).items()
             )
@@ -154,7 +151,6 @@ class Store:
         self._step = first + steps
         self._usable = True
         if ended:  # older versions of the states are in the log
-            self._parts.clear()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def states(self) -> dict[str, dict[str, State]]:
@@ -165,20 +161,20 @@ class Store:
         """
         found = {}
         for name, number in self._gauges.items():
-            data = self._read_state(number)
+            data = self._states.read(number)
             if data:
                 found[name] = unpack(data)
         return found
 
     def bounding(self) -> State | None:
         """Return the state of the contribution bound, if there is one."""
-        data = self._read_state(_BOUNDING)
+        data = self._states.read(_BOUNDING)
         return unpack(data)["bounding"] if data else None
 
     @property
     def unit_key(self) -> bytes:
         """The secret under which ids are hashed: one a store, erased with the states."""
-        return self._read_state(_UNIT_KEY)
+        return self._states.read(_UNIT_KEY)
 
     def begin_noise(self, key: bytes) -> None:
         """Commit the key of the noise of this opening's steps, durably, before its first draw.
@@ -198,13 +194,13 @@ class Store:
         self._refuse_unless_usable()
         self._usable = False
         with speaking(self.path), transaction(self._connection):
-            self._check_lock(self._step)
-            self._write_state(_NOISE, pack({"keys": state}))
+            self._check_turn(self._step)
+            self._states.write(_NOISE, pack({"keys": state}))
         self._usable = True
 
     def noise_keys(self) -> list[tuple[int, bytes]]:
         """Return the first step and the key of every opening that committed any; in order."""
-        data = self._read_state(_NOISE)
+        data = self._states.read(_NOISE)
         if not data:
             return []
         state = unpack(data)["keys"]
@@ -217,7 +213,7 @@ class Store:
         """Return every item of a gauge in the order of their numbers; None: none was seen."""
         import polars as pl
 
-        parts = self._parts_of(_ITEMS - self._gauges[gauge])
+        parts = self._states.parts(_ITEMS - self._gauges[gauge])
         return pl.concat([pl.read_parquet(BytesIO(data)) for data in parts]) if parts else None
 
     def spans(self) -> list[tuple[int, int]]:
@@ -232,28 +228,7 @@ class Store:
             StoreBehind: It is not as it was written.
         """
         with speaking(self.path):
-            row = self._connection.execute(
-                "SELECT steps, cells, size, v, digest FROM block WHERE first = ? AND gauge = ?",
-                (first, self._gauges[gauge]),
-            ).fetchone()
-        if row is None or row[4] != digest(first, self._gauges[gauge], *row[:4]):
-            raise damaged(self.path)
-        steps, cells, size, data, _ = row
-        if cells == _FOUND:
-            return FoundBlock.unpacked(first, steps, self._pieces(first, self._gauges[gauge]))
-        measured = np.frombuffer(data, f"<i{size}").reshape(-1, cells).astype(np.int64)
-        return Block(first, steps, measured)
-
-    def _pieces(self, first: int, number: int) -> bytes:
-        with speaking(self.path):
-            rows = self._connection.execute(
-                "SELECT part, data, digest FROM piece WHERE first = ? AND gauge = ? ORDER BY part",
-                (first, number),
-            ).fetchall()
-        for expected, (part, data, check) in enumerate(rows):
-            if part != expected or check != digest(first, number, part, data):
-                raise damaged(self.path)
-        return b"".join(data for _, data, _ in rows)
+            return read_block(self._connection, self.path, first, self._gauges[gauge])
 
     def reading(self, gauge: str, first: int) -> tuple[int, State] | None:
         """Return the latest stored state of a decoder that is not after ``first``, and its step."""
@@ -286,7 +261,7 @@ class Store:
         """Charge releases, durably; they are never taken back."""
         self._refuse_unless_usable()
         with speaking(self.path), transaction(self._connection):
-            self._check_lock(self._step)
+            self._check_turn(self._step)
             self._connection.executemany(
                 "INSERT INTO spend (entry) VALUES (?)", [(spend.to_text(),) for spend in spends]
             )
@@ -301,7 +276,7 @@ class Store:
         if os.getpid() != self._pid:
             return  # the file is the parent's
         try:
-            self._connection.execute("DELETE FROM lock WHERE incarnation = ?", (self._incarnation,))
+            give_lock_back(self._connection, self._incarnation)
         except sqlite3.Error:
             pass  # the next opening sees that this process is gone
         finally:
@@ -324,27 +299,6 @@ class Store:
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse_copy
 
-    def _lock(self) -> int:
-        """Take the lock, over a dead owner if need be; return the number of this opening."""
-        row = self._connection.execute("SELECT owner, since, renewed FROM lock").fetchone()
-        now = time.time()
-        if row is not None:
-            owner = Owner.from_text(row[0])
-            if owner.lives(now - row[2]):
-                raise Locked(owner.refusal(self.path, row[1]))
-        owner = this_process()
-        last = self._connection.execute("SELECT max(number) FROM incarnation").fetchone()[0]
-        step = self._connection.execute("SELECT max(step) FROM plan").fetchone()[0]
-        number = (last or 0) + 1
-        self._connection.execute(
-            "INSERT INTO incarnation VALUES (?, ?, ?)", (number, step or 0, owner.to_text())
-        )
-        self._connection.execute(
-            "INSERT OR REPLACE INTO lock VALUES (1, ?, ?, ?, ?)",
-            (number, owner.to_text(), now, now),
-        )
-        return number
-
     def _bind(self, fingerprint: str, canonical: bytes) -> None:
         """Write the plan into an empty store; refuse a store of another one."""
         row = self._connection.execute("SELECT fingerprint FROM plan").fetchone()
@@ -353,7 +307,7 @@ class Store:
                 "INSERT INTO plan VALUES (1, ?, ?, ?, 0)",
                 (store_secret("name").hex()[:32], fingerprint, canonical),
             )
-            self._write_state(_UNIT_KEY, store_secret("unit ids"))
+            self._states.write(_UNIT_KEY, store_secret("unit ids"))
             self._connection.executemany(
                 "INSERT INTO gauge VALUES (?, ?)",
                 [(number, name) for name, number in self._gauges.items()],
@@ -375,94 +329,13 @@ class Store:
                 "the store again."
             )
 
-    def _check_lock(self, first: int) -> None:
+    def _check_turn(self, first: int) -> None:
         """Refuse to write without the lock, or anything but the next block."""
-        row = self._connection.execute("SELECT incarnation FROM lock").fetchone()
-        if row is None or row[0] != self._incarnation:
-            raise Locked(
-                f"Expected this process to hold {self.path}, got another opening of it. It was "
-                "taken over, and two writers would publish two releases of one step. Stop here."
-            )
+        check_lock(self._connection, self.path, self._incarnation)
         step = self._connection.execute("SELECT step FROM plan").fetchone()[0]
         if step != first:
             raise StoreMismatch(
                 f"Expected the block that begins with step {step + 1}, got one that begins with "
                 f"step {first + 1}. A step is measured once. Continue where the store stands."
             )
-        self._connection.execute("UPDATE lock SET renewed = ?", (time.time(),))
-
-    def _insert(self, first: int, steps: int, blocks: Mapping[str, Int64 | FoundBlock]) -> None:
-        self._connection.execute("INSERT INTO span VALUES (?, ?)", (first, steps))
-        for name, number in self._gauges.items():
-            block = blocks[name]
-            if isinstance(block, FoundBlock):
-                row = first, number, steps, _FOUND, 1, hashlib.sha256(block.packed).digest()
-                self._insert_pieces(first, number, block.packed)
-            else:
-                narrow = _narrow(block)
-                size = narrow.itemsize
-                row = first, number, steps, narrow.shape[1], size, narrow.tobytes()
-            self._connection.execute(
-                "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, digest(*row))
-            )
-
-    def _insert_pieces(self, first: int, number: int, data: bytes) -> None:
-        for part, start in enumerate(range(0, len(data), _PIECE)):
-            piece = data[start : start + _PIECE]
-            check = digest(first, number, part, piece)
-            self._connection.execute(
-                "INSERT INTO piece VALUES (?, ?, ?, ?, ?)", (first, number, part, piece, check)
-            )
-
-    def _append_items(self, number: int, items: pl.DataFrame) -> None:
-        """Write items that came; those that were there stay as they are."""
-        (part,) = self._connection.execute(
-            "SELECT count(*) FROM state WHERE gauge = ?", (number,)
-        ).fetchone()
-        for rows in items.iter_slices(_ITEMS_A_PART):
-            buffer = BytesIO()
-            rows.write_parquet(buffer, compression="zstd")
-            data = buffer.getvalue()
-            check = digest(number, part, data)
-            row = (number, part, data, check)
-            self._connection.execute("INSERT INTO state VALUES (?, ?, ?, ?)", row)
-            part += 1
-
-    def _write_state(self, number: int, data: bytes) -> None:
-        """Write the parts that changed: a ring of a long window changes in one row a step."""
-        count = -(-len(data) // _PART)
-        for part in range(count):
-            piece = data[part * _PART : (part + 1) * _PART]
-            if self._parts.get((number, part)) != piece:
-                check = digest(number, part, piece)
-                self._connection.execute(
-                    "INSERT INTO state VALUES (?, ?, ?, ?) ON CONFLICT (gauge, part) "
-                    "DO UPDATE SET data = excluded.data, digest = excluded.digest",
-                    (number, part, piece, check),
-                )
-                self._parts[number, part] = piece
-        self._connection.execute("DELETE FROM state WHERE gauge = ? AND part >= ?", (number, count))
-        for key in [key for key in self._parts if key[0] == number and key[1] >= count]:
-            del self._parts[key]
-
-    def _read_state(self, number: int) -> bytes:
-        parts = self._parts_of(number)
-        self._parts.update(((number, part), data) for part, data in enumerate(parts))
-        return b"".join(parts)
-
-    def _parts_of(self, number: int) -> list[bytes]:
-        with speaking(self.path):
-            rows = self._connection.execute(
-                "SELECT part, data, digest FROM state WHERE gauge = ? ORDER BY part", (number,)
-            ).fetchall()
-        for expected, (part, data, check) in enumerate(rows):
-            if part != expected or check != digest(number, part, data):
-                raise damaged(self.path)
-        return [data for _, data, _ in rows]
-
-
-def _narrow(rows: Int64) -> NDArray[np.signedinteger[Any]]:
-    """Return integers in the fewest bytes each that hold them all: rarely more than two."""
-    low, high = rows.min(initial=0), rows.max(initial=0)
-    sizes = (size for size in (1, 2, 4) if -(1 << 8 * size - 1) <= low <= high < 1 << 8 * size - 1)
-    return rows.astype(f"<i{next(sizes, 8)}", copy=False)
+        renew_lock(self._connection)

@@ -19,12 +19,8 @@ from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.comparison import Candidate, Prediction, bound_of, least_std, worst_gain
 from tidegauge.mechanisms.discovery import discovery_of
 from tidegauge.mechanisms.funding import DENSE_BITS, funded
-from tidegauge.mechanisms.plan import (
-    NOISE_IN_WORDS,
-    GaugePlan,
-    check_distinct,
-    strategy_in_words,
-)
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.plan_in_words import NOISE_IN_WORDS, strategy_in_words
 from tidegauge.mechanisms.request import Request
 from tidegauge.noise.law import Law
 from tidegauge.noise.response import BitFlips
@@ -38,6 +34,7 @@ from tidegauge.strategies.bounds import UNKNOWN_HORIZON, worst_step
 from tidegauge.strategies.decay import Decay, Difference, Running, Step, Window
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Anchored, anchored, shaped
+from tidegauge.strategies.distinct.first_seen import check_distinct
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.named import NAMED, ByName, named_strategy
 from tidegauge.strategies.rescaled import serves_rescaled

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,9 @@ from tidegauge.mechanisms.clip_meter import ClipMeter
 from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.live import LiveGauge
-from tidegauge.mechanisms.mean import MeanRelease, Values, bounds_of, shaped_release
+from tidegauge.mechanisms.mean import Values, bounds_of
+from tidegauge.mechanisms.mean_release import MeanRelease, mean_release
+from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import cells_of
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import PrivacyUnit
@@ -27,44 +29,49 @@ __all__ = ["ClippedGauge", "SumRelease"]
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class SumRelease:
-    """One view's sums of clipped values over a block of steps.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SumRelease(Release):
+    """A release of sums of clipped values: unbiased, in grains; NaN before the first clip.
+
+    Other attributes are those of :class:`~tidegauge.Release`.
 
     Attributes:
-        view: Name of the view.
-        first_step: The first step in it, counted from 1.
-        value: Unbiased estimates of sums of clipped values, in grains; NaN before the first clip.
-            float64 of shape (cells,), or (steps, cells) of a block; without cells if scalar.
         noise_std: Standard deviation of the noise under the clips that were in force.
-        lower: Lower ends of the intervals; they speak of noise only.
-        upper: Upper ends.
+        ends: Lower and upper ends of the intervals.
         clip: Least and largest value that counted as it was, of each step; shape (steps,) each.
-        names: The names of the cells; None where they have none.
-        level: The chance that an interval covers the sum of clipped values.
-        band: ``"pointwise"`` or ``"simultaneous"``.
-        block: Whether ``value`` has an axis of steps.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> gauge = tg.ClippedGauge("sum", views=[tg.Running()], bounds=(0, 1000), epsilon=1,
+        ...                         delta=1e-9, unit="event", cells=["a", "b"], horizon=100)
+        >>> release = gauge.update_many([7], [0], 2)["running"]  # too little to find a clip
+        >>> release.cell("b").value.tolist(), release.clip[1].tolist()
+        ([nan, nan], [0, 0])
     """
 
-    view: str
-    first_step: int
-    value: NDArray[Any] = field(repr=False)
     noise_std: NDArray[Any] = field(repr=False)
-    lower: NDArray[Any] = field(repr=False)
-    upper: NDArray[Any] = field(repr=False)
+    ends: tuple[NDArray[Any], NDArray[Any]] = field(repr=False)
     clip: tuple[Int64, Int64] = field(repr=False)
-    names: tuple[str, ...] | None = field(default=None, repr=False)
-    level: float = 0.95
-    band: str = "pointwise"
-    block: bool = False
+
+    _columns = "value", "noise_std", "lower", "upper"
 
     @property
-    def steps(self) -> NDArray[Any]:
-        """The step numbers, counted from 1; shape (steps,)."""
-        return self.first_step + np.arange(len(self.value) if self.block else 1)
+    def lower(self) -> NDArray[Any]:
+        """Lower end of the interval; speaks of noise only."""
+        return self.ends[0]
 
-    def __len__(self) -> int:
-        return len(self.steps)
+    @property
+    def upper(self) -> NDArray[Any]:
+        """Upper end of the interval; speaks of noise only."""
+        return self.ends[1]
+
+    def _in_cells(self, pick: Callable[[NDArray[Any]], NDArray[Any]]) -> Self:
+        return replace(
+            self,
+            value=pick(self.value),
+            noise_std=pick(self.noise_std),
+            ends=(pick(self.lower), pick(self.upper)),
+        )
 
 
 @final
@@ -233,7 +240,7 @@ class ClippedGauge(LiveGauge[ClipPlan]):
         clip = reading.clips(steps)
         if self._plan.of == "mean":
             means = reading.means(name, steps, decoded)
-            return shaped_release(
+            return mean_release(
                 main,
                 name,
                 first,
@@ -255,8 +262,17 @@ class ClippedGauge(LiveGauge[ClipPlan]):
         )
         shaped = [array if block else array[0] for array in arrays]
         value, noise, lower, upper = (array[..., 0] if self._scalar else array for array in shaped)
-        kinds = clip, self._names, main.level, main.band, block
-        return SumRelease(name, first, value, noise, lower, upper, *kinds)
+        return SumRelease(
+            plan=main,
+            view=name,
+            first_step=first,
+            value=value,
+            names=self._names,
+            block=block,
+            noise_std=noise,
+            ends=(lower, upper),
+            clip=clip,
+        )
 
     def __repr__(self) -> str:
         names = ", ".join(shown(name) for name, _ in self._plan.main.views[:8])

@@ -159,7 +159,7 @@ def _splits(
     noise is Gaussian.
     """
     guarantee = requests[0].guarantee
-    ledger = Ledger(guarantee, names=names, thresholds=thresholds)
+    ledger = Ledger(guarantee, delta_for_names=names, thresholds=thresholds)
     weights = [request.budget_weight for request in requests]
     if any(request.select for request in requests):
         shares = ledger.split(weights, ZCDPCost)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import final
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
@@ -30,29 +30,62 @@ __all__ = [
     "Discovery",
     "check_discoverable",
     "deltas",
-    "discover_of",
     "discovery_of",
 ]
 
 _EXPECTED = 100_000
 MOST_ITEMS = 1 << 31
 """Most items of one gauge that discovers them: more would not fit into its numbers."""
+_WHY_SHARE = (
+    "It is the part of delta that pays for names: with nothing no name could be shown, with all "
+    "of it no number. Write 0.5."
+)
+_WHY_EXPECTED = (
+    "It sizes blocks and memory; more are accepted. Say roughly how many items there are."
+)
 
 
-@dataclass(frozen=True)
+@final
+@dataclass(frozen=True, init=False)
 class Discover:
-    """How items are to be discovered, as asked.
+    """How items are to be discovered, as asked; ``discover:`` of a config has the same fields.
 
-    Attributes:
-        decay: The discovery view; None: the planned one with the longest memory that can discover,
-            for an item adds up in it most.
+    Args:
+        view: The view in which items are discovered: ``Running()``, ``Window(steps)`` or
+            ``Step()``. A running one needs an end, and its promise holds also where later events
+            depend on releases; that of a window holds for streams fixed in advance. None: the
+            planned view with the longest memory that can discover, for an item adds up in it most.
         delta_share: The part of the guarantee's delta that pays for names, in (0, 1).
         expected_items: For how many items memory is planned; more are accepted.
+
+    Raises:
+        InvalidParameter: Not a decay, a share not inside (0, 1), or no number of items.
+
+    Examples:
+        >>> Discover(Running(), delta_share=0.25).delta_share
+        Fraction(1, 4)
     """
 
-    decay: Decay | None = None
-    delta_share: Fraction = Fraction(1, 2)
-    expected_items: int = _EXPECTED
+    view: Decay | None
+    delta_share: Fraction
+    expected_items: int
+
+    def __init__(
+        self,
+        view: Decay | None = None,
+        delta_share: float | Fraction = Fraction(1, 2),
+        expected_items: int = _EXPECTED,
+    ) -> None:
+        if view is not None and not isinstance(view, Decay):
+            raise InvalidParameter(
+                f"Expected the discovery view to be a decay, got {shown(view)}. It decides when an "
+                "item is shown. Write Window(168), or Running() for a stream with an end."
+            )
+        share = exact("delta_share", delta_share, above=0, below=1, why=_WHY_SHARE)
+        items = integer("expected_items", expected_items, low=1, high=MOST_ITEMS, why=_WHY_EXPECTED)
+        object.__setattr__(self, "view", view)
+        object.__setattr__(self, "delta_share", share)
+        object.__setattr__(self, "expected_items", items)
 
 
 @dataclass(frozen=True)
@@ -101,33 +134,6 @@ class Discovery:
         return chance <= self.delta and self.adaptive == _adaptive(self.decay)
 
 
-def discover_of(
-    view: Any = None, delta_share: Any = Fraction(1, 2), expected_items: Any = _EXPECTED
-) -> Discover:
-    """Return what is asked of discovery, checked.
-
-    Raises:
-        InvalidParameter: Not a decay, a share not inside (0, 1), or no number of items.
-
-    Examples:
-        >>> discover_of(Running(), delta_share=0.25).delta_share
-        Fraction(1, 4)
-    """
-    if view is not None and not isinstance(view, Decay):
-        raise InvalidParameter(
-            f"Expected the discovery view to be a decay, got {shown(view)}. It decides when an "
-            "item is shown. Write Window(168), or Running() for a stream with an end."
-        )
-    why = (
-        "It is the part of delta that pays for names: with nothing no name could be shown, with "
-        "all of it no number. Write 0.5."
-    )
-    share = exact("delta_share", delta_share, above=0, below=1, why=why)
-    why = "It sizes blocks and memory; more are accepted. Say roughly how many items there are."
-    items = integer("expected_items", expected_items, low=1, high=MOST_ITEMS, why=why)
-    return Discover(view, share, items)
-
-
 def deltas(guarantee: Guarantee, asked: Sequence[Discover | None]) -> tuple[Fraction, ...]:
     """Return what each gauge may spend on names: its share of delta, over all that discover.
 
@@ -163,17 +169,17 @@ def check_discoverable(
         UnsupportedCombination: The discovery view, or every view if none is asked for, is one in
             which events fade, or a running sum without an end.
     """
-    tried = [asked.decay] if asked.decay is not None else [decay for _, decay in views]
+    tried = [asked.view] if asked.view is not None else [decay for _, decay in views]
     if any(_discovers(decay, end) for decay in tried):
         return
-    if asked.decay is None:
+    if asked.view is None:
         names = shown([name for name, _ in views])
         raise UnsupportedCombination(
             f"Expected a view in which items can be discovered, got {names}. It has to be a window "
             "or a step, or a running sum of a stream with an end: in others one event could be "
             "discovered at any later step. Declare the end, or name a window to discover in."
         )
-    window_of(asked.decay)
+    window_of(asked.view)
     raise UnsupportedCombination(
         "Expected a stream with an end where items are discovered in a running sum, got none. "
         "An item of one unit could pass the threshold at any later step, and the chances would add "
@@ -211,7 +217,7 @@ def discovery_of(
     """
     names = {decay: name for name, decay in reversed(views)}
     check_discoverable(asked, views, end)
-    tried = [asked.decay] if asked.decay is not None else [decay for _, decay in views]
+    tried = [asked.view] if asked.view is not None else [decay for _, decay in views]
     tried = [decay for decay in dict.fromkeys(tried) if _discovers(decay, end)]
     for decay in sorted(tried, key=_memory, reverse=True):
         with suppress(UnsupportedCombination):

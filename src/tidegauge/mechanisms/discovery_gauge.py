@@ -16,13 +16,13 @@ import numpy as np
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter
 from tidegauge.mechanisms.design import design
-from tidegauge.mechanisms.discovery import discover_of
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.finder import Finder, Found
 from tidegauge.mechanisms.growing import GrowingReading
 from tidegauge.mechanisms.live import LiveGauge, std_at
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.release import Release
-from tidegauge.mechanisms.request import request_of, views_of
+from tidegauge.mechanisms.release import PlannedRelease
+from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.secret import noise_key
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import PrivacyUnit
@@ -51,12 +51,8 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         guarantee: An ``ApproxDP`` instead of the two; no other has a delta.
         unit: Who is protected: ``"event"``, or ``Contributions(k)`` for an id with at most k
             events. There is no default.
-        discover: The view in which items are discovered: a name, or a decay (``Running``,
-            ``Window`` or ``Step``). A running one needs ``end``, and its promise holds also where
-            later events depend on releases; that of a window holds for streams fixed in advance.
-            Left out: the planned view with the longest memory that can discover.
-        delta_share: The part of delta that pays for names, in (0, 1).
-        expected_items: For how many items memory is planned; more are accepted.
+        discover: In which view items are discovered, and at which part of delta; left out:
+            ``Discover()``.
         max_items: Most different items of one event.
         repeats: How often one event counts for one item at most.
         horizon: For how many steps the accuracy is designed; see :class:`tidegauge.Gauge`.
@@ -102,9 +98,7 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         epsilon: float | Fraction | None = None,
         delta: float | Fraction | None = None,
         guarantee: Guarantee | None = None,
-        discover: str | Decay | None = None,
-        delta_share: float | Fraction = Fraction(1, 2),
-        expected_items: int = 100_000,
+        discover: Discover | None = None,
         max_items: int = 1,
         repeats: int = 1,
         horizon: int | None = None,
@@ -121,7 +115,7 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
             max_change=integer("repeats", repeats, low=1, high=1 << 40, why=_WHY_REPEATS),
             max_cells=integer("max_items", max_items, low=1, high=1 << 40, why=_WHY_ITEMS),
             max_per_step=max_per_step, level=level, band=band, importance=importance,
-            discover=discover_of(_view(discover, views), delta_share, expected_items),
+            discover=_checked(discover),
         )  # fmt: skip
         self._begin(design(request))
         self._finder = Finder(self._plan, [(0, noise_key())], gauge="in memory")
@@ -153,7 +147,7 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         """How many counts were clamped to ``max_per_step``: for the operator, never for readers."""
         return self._clamped
 
-    def update(self, counts: Mapping[str, int]) -> dict[str, Release]:
+    def update(self, counts: Mapping[str, int]) -> dict[str, PlannedRelease]:
         """Measure one step and release every view of the visible items.
 
         Args:
@@ -179,7 +173,7 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         with self._turn:
             return self._released([counts], block=False)
 
-    def update_many(self, history: Sequence[Mapping[str, int]]) -> dict[str, Release]:
+    def update_many(self, history: Sequence[Mapping[str, int]]) -> dict[str, PlannedRelease]:
         """Measure a block of steps and release every view of each.
 
         Args:
@@ -237,7 +231,9 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         """Erase the key; nothing more can be measured. ``with`` a gauge does it at the end."""
         self._finder.close()
 
-    def _released(self, history: Sequence[Mapping[str, int]], *, block: bool) -> dict[str, Release]:
+    def _released(
+        self, history: Sequence[Mapping[str, int]], *, block: bool
+    ) -> dict[str, PlannedRelease]:
         """Measure checked counts and release what is visible, names in order of their bytes."""
         fresh, triples = _triples(history, self._numbers)
         first, steps = self._reading.step, len(history)
@@ -258,7 +254,14 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         releases = {}
         for (view, _), out in zip(self._plan.views, values[..., order], strict=True):
             value = out if block else out[0]
-            releases[view] = Release(self._plan, view, first + 1, value, shown_names, block)
+            releases[view] = PlannedRelease(
+                plan=self._plan,
+                view=view,
+                first_step=first + 1,
+                value=value,
+                names=shown_names,
+                block=block,
+            )
         return releases
 
     def __repr__(self) -> str:
@@ -269,17 +272,16 @@ class DiscoveryGauge(LiveGauge[GaugePlan]):
         )
 
 
-def _view(discover: object, views: object) -> object:
-    """The discovery view, found by its name if that was given."""
-    if not isinstance(discover, str):
-        return discover
-    named = dict(views_of(views))
-    if discover not in named:
+def _checked(discover: object) -> Discover:
+    """How items are discovered; nothing given is the default."""
+    if discover is None:
+        return Discover()
+    if not isinstance(discover, Discover):
         raise InvalidParameter(
-            f"Expected discover to be the name of a view or a decay, got {shown(discover)}. It "
-            f"decides when an item is shown. Use one of {shown(list(named))}, or write Window(168)."
+            f"Expected discover to be a Discover, got {shown(discover)}. It says in which view an "
+            "item is found. Write Discover(Window(168)), or leave it out."
         )
-    return named[discover]
+    return discover
 
 
 def _order(names: Sequence[str]) -> list[int]:

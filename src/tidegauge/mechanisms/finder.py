@@ -99,6 +99,20 @@ class Finder:
         About 30 ns an item and step. Memory: about 130 bytes an item that was seen, 24 an event of
         a hidden one, and the block's measurement of the visible ones. An item that is new, or that
         becomes visible, costs 20 ns for each step so far.
+
+    Examples:
+        >>> from tidegauge.mechanisms.design import design
+        >>> from tidegauge.mechanisms.discovery import Discover
+        >>> from tidegauge.mechanisms.request import request_of
+        >>> from tidegauge.mechanisms.secret import noise_key
+        >>> from tidegauge.strategies.decay import Window
+        >>> plan = design(request_of(views=[Window(7)], unit="event", epsilon=1, delta=1e-6,
+        ...                          discover=Discover()))
+        >>> finder = Finder(plan, [(0, noise_key())], gauge="example")
+        >>> one_step, one_each = np.zeros(2, np.int64), np.array([0, 1])
+        >>> found = finder.measure(1, one_step, one_each, np.array([5000, 1]))
+        >>> found.numbers.tolist(), found.measured.shape
+        ([0], (1, 1))
     """
 
     def __init__(

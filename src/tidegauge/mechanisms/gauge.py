@@ -24,7 +24,7 @@ from tidegauge.mechanisms.live import LiveGauge, std_at
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
-from tidegauge.mechanisms.release import Release
+from tidegauge.mechanisms.release import PlannedRelease
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
 from tidegauge.privacy.guarantee import Guarantee
@@ -144,7 +144,7 @@ class Gauge(LiveGauge[GaugePlan]):
         """How many totals were clamped to ``max_per_step``: for the operator, never for readers."""
         return self._clamped
 
-    def update(self, counts: ArrayLike) -> dict[str, Release]:
+    def update(self, counts: ArrayLike) -> dict[str, PlannedRelease]:
         """Measure one step and release every view of it.
 
         Args:
@@ -169,7 +169,7 @@ class Gauge(LiveGauge[GaugePlan]):
         out, step = self._measure(*totals(counts, self._plan, block=False))
         return self._releases(self._plan, out, step, block=False)
 
-    def update_many(self, history: ArrayLike) -> dict[str, Release]:
+    def update_many(self, history: ArrayLike) -> dict[str, PlannedRelease]:
         """Measure a block of steps and release every view of each.
 
         Args:
@@ -211,7 +211,7 @@ class Gauge(LiveGauge[GaugePlan]):
         """
         return std_at(self._plan, view, step)
 
-    def view(self, view: str | Decay, name: str | None = None) -> Release:
+    def view(self, view: str | Decay, name: str | None = None) -> PlannedRelease:
         """Release a view thought of later, over all steps so far; costs no privacy.
 
         It is decoded from the kept measurement and equals, byte for byte, what it would have been
@@ -293,13 +293,13 @@ class Gauge(LiveGauge[GaugePlan]):
 
     def _releases(
         self, plan: GaugePlan, out: Float64, first: int, *, block: bool
-    ) -> dict[str, Release]:
+    ) -> dict[str, PlannedRelease]:
         releases = {}
         common = {"plan": plan, "first_step": first, "names": plan.cells, "block": block}
         for (name, _), values in zip(plan.views, out, strict=True):
             value = values if block else values[0]
             value = value[..., 0] if plan.scalar else value
-            releases[name] = Release._of({**common, "view": name, "value": value})
+            releases[name] = PlannedRelease._of({**common, "view": name, "value": value})
         return releases
 
     def __repr__(self) -> str:

@@ -9,11 +9,11 @@ one of them alone would have, and neither is free. Proof: ``docs/proofs/mean.md`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
@@ -25,18 +25,13 @@ from tidegauge.strategies.decay import Decay, Difference
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
 __all__ = [
-    "TOO_FEW",
     "Bounds",
     "MeanReading",
-    "MeanRelease",
     "Values",
     "bounds_of",
     "mean_request",
     "refuse_without_mean",
-    "shaped_release",
 ]
-
-TOO_FEW = "the noisy count is too small for a mean"
 
 _LARGEST_BOUND = 1 << 39
 _WHY_BOUND = "Values beyond it count as the bound; noise is made for it. Give whole grains."
@@ -142,78 +137,6 @@ def refuse_without_mean(name: str, decay: Decay) -> None:
             "less than nothing have no mean. Subtract two means that were published, or leave it "
             "out."
         )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class MeanRelease:
-    """One view's means over a block of steps, with what is known of their noise.
-
-    Public: it holds no state of the gauge and may be stored, copied and shown.
-
-    Attributes:
-        view: Name of the view.
-        first_step: The first step in it, counted from 1.
-        value: Means in grains, cut to what can be true; NaN where ``reason`` says why. float64 of
-            shape (cells,) for one step, (steps, cells) for a block; without cells if scalar.
-        lower: Lower ends of the intervals, numbers everywhere: they hold for small counts, too,
-            where they may be all that is possible. They speak of noise only.
-        upper: Upper ends.
-        count: The noisy counts of events (weighted as the view weighs), unbiased, maybe negative.
-        count_std: Standard deviation of their noise.
-        names: The names of the cells; None where they have none.
-        level: The chance that an interval covers the true mean, over the noise alone.
-        band: ``"pointwise"`` or ``"simultaneous"``.
-        block: Whether ``value`` has an axis of steps.
-        clip: Least and largest value that counted as it was, of each step (see
-            :class:`~tidegauge.mechanisms.clipped.ClippedGauge`); None: the declared bounds.
-    """
-
-    view: str
-    first_step: int
-    value: NDArray[Any] = field(repr=False)
-    lower: NDArray[Any] = field(repr=False)
-    upper: NDArray[Any] = field(repr=False)
-    count: NDArray[Any] = field(repr=False)
-    count_std: NDArray[Any] = field(repr=False)
-    names: tuple[str, ...] | None = field(default=None, repr=False)
-    level: float = 0.95
-    band: str = "pointwise"
-    block: bool = False
-    clip: tuple[Int64, Int64] | None = field(default=None, repr=False)
-
-    @property
-    def reason(self) -> NDArray[Any]:
-        """Why a value is not there, by noisy numbers alone; None where it is. Shape of value."""
-        reasons = np.full(self.value.shape, None, dtype=object)
-        reasons[np.isnan(self.value)] = TOO_FEW
-        return reasons
-
-    @property
-    def steps(self) -> NDArray[Any]:
-        """The step numbers, counted from 1; shape (steps,)."""
-        return self.first_step + np.arange(len(self.value) if self.block else 1)
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-
-def shaped_release(
-    plan: GaugePlan,
-    view: str,
-    first: int,
-    arrays: tuple[Float64, ...],
-    *,
-    names: tuple[str, ...] | None,
-    scalar: bool,
-    block: bool,
-    clip: tuple[Int64, Int64] | None = None,
-) -> MeanRelease:
-    """Return value, lower, upper, count and count_std of shape (steps, cells) as a release."""
-    shaped = [array if block else array[0] for array in arrays]
-    value, lower, upper, count, std = (array[..., 0] if scalar else array for array in shaped)
-    kinds = plan.level, plan.band, block, clip
-    return MeanRelease(view, first, value, lower, upper, count, std, names, *kinds)
 
 
 @final

@@ -12,15 +12,8 @@ from numpy.typing import ArrayLike
 from tidegauge.checks import shown
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.live import LiveGauge
-from tidegauge.mechanisms.mean import (
-    Bounds,
-    MeanReading,
-    MeanRelease,
-    Values,
-    bounds_of,
-    mean_request,
-    shaped_release,
-)
+from tidegauge.mechanisms.mean import Bounds, MeanReading, Values, bounds_of, mean_request
+from tidegauge.mechanisms.mean_release import MeanRelease, mean_release
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
@@ -125,6 +118,12 @@ class MeanGauge(LiveGauge[GaugePlan]):
             InvalidInput: Not integers of this shape; the gauge is as it was.
             StreamEnded: The end is reached; the gauge is as it was.
             LiveState: The gauge was forked, interrupted, or is in use by another thread.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.MeanGauge(views=[tg.Step()], bounds=(-10, 10), epsilon=1, unit="event")
+            >>> bool(-10 <= gauge.update([3, -4, 5] * 400)["step"].value <= 10)
+            True
         """
         return self._measure(Values(values, None, cells, 1, self._number), block=False)
 
@@ -205,7 +204,7 @@ class MeanGauge(LiveGauge[GaugePlan]):
     def _release(self, name: str, first: int, decoded: Float64, block: bool) -> MeanRelease:
         steps = first + np.arange(len(decoded))
         means = self._means.means(name, steps, decoded)
-        return shaped_release(
+        return mean_release(
             self._plan, name, first, means, names=self._names, scalar=self._scalar, block=block
         )
 

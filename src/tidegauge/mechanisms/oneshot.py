@@ -67,6 +67,12 @@ class FreshCounts(Once):
 
     Args:
         std: Of the noise, in counts.
+
+    Examples:
+        >>> counts = FreshCounts(Fraction(1, 4))
+        >>> noisy = counts.of(np.array([1000, 0])) / (1 << LATTICE_BITS)
+        >>> bool((abs(noisy - [1000, 0]) < 5).all())
+        True
     """
 
     def __init__(self, std: Fraction) -> None:
@@ -92,6 +98,11 @@ class NoisyOrder(Once):
 
     Args:
         scale: Of the Gumbel noise, in counts.
+
+    Examples:
+        >>> order = NoisyOrder(Fraction(1, 4))
+        >>> order.of(np.array([0, 1000, 400]) << LATTICE_BITS).tolist()
+        [1, 2, 0]
     """
 
     def __init__(self, scale: Fraction) -> None:

@@ -26,6 +26,16 @@ class Reading:
         step: How many steps the state has seen.
 
     Cost: no privacy; a nanosecond or two a view, cell and step.
+
+    Examples:
+        >>> from tidegauge.mechanisms.design import design
+        >>> from tidegauge.mechanisms.meter import Meter
+        >>> from tidegauge.mechanisms.request import request_of
+        >>> from tidegauge.strategies.decay import Running, Window
+        >>> plan = design(request_of(views=[Running()], unit="event", epsilon=1, cells=2))
+        >>> reading = Reading(plan, [Running(), Window(7)])
+        >>> reading.decode(Meter(plan).measure([[3, 4]]), 1).shape, reading.step
+        ((2, 1, 2), 1)
     """
 
     def __init__(

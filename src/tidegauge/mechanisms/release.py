@@ -1,9 +1,11 @@
-"""Releases: published numbers with their error, known before any data was read."""
+"""Releases: published numbers with their intervals, whatever they are of."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,26 +14,141 @@ from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.plan import GaugePlan
 
-__all__ = ["Release"]
+__all__ = ["PlannedRelease", "Release"]
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(ABC):
     """One view's published values over a block of steps, with their intervals.
 
-    Everything but ``value`` is known from the plan alone and is computed when it is asked for.
-    A release is public: it holds no state of the gauge and may be stored, copied and shown.
+    A release is public: it holds no state of the gauge and may be stored, copied and shown. Those
+    of a :class:`~tidegauge.Gauge` and a :class:`~tidegauge.DiscoveryGauge` are planned releases,
+    those of a :class:`~tidegauge.MeanGauge` means, those of a :class:`~tidegauge.ClippedGauge`
+    sums or means.
 
     Attributes:
-        plan: The plan that produced it.
+        plan: The plan of its measurement.
         view: Name of the view.
         first_step: The first step in it, counted from 1.
-        value: Unbiased estimates, may be negative; float64 of shape (cells,) for one step,
-            (steps, cells) for a block; without the cell axis for a scalar gauge or one cell.
+        value: float64 of shape (cells,) for one step, (steps, cells) for a block; without the cell
+            axis for a scalar gauge or one cell.
         names: The names of the cells; None where they have none.
         block: Whether ``value`` has an axis of steps.
+
+    Examples:
+        >>> import tidegauge as tg
+        >>> gauge = tg.Gauge(views=[tg.Running()], epsilon=1, unit="event", cells=["a", "b"])
+        >>> release = gauge.update_many([[5, 1], [7, 2]])["running"]
+        >>> isinstance(release, tg.Release), release.steps.tolist(), release.cell("b").upper.shape
+        (True, [1, 2], (2,))
+    """
+
+    plan: GaugePlan = field(repr=False)
+    view: str
+    first_step: int
+    value: Array = field(repr=False)
+    names: tuple[str, ...] | None = field(default=None, repr=False)
+    block: bool = field(default=False, repr=False)
+
+    _columns: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def lower(self) -> Array:
+        """Lower end of the interval, in the shape of ``value``; speaks of noise only."""
+
+    @property
+    @abstractmethod
+    def upper(self) -> Array:
+        """Upper end of the interval, in the shape of ``value``; speaks of noise only."""
+
+    @abstractmethod
+    def _in_cells(self, pick: Callable[[Array], Array]) -> Self:
+        """Return this release with ``pick`` applied to every array in the shape of ``value``."""
+
+    @property
+    def steps(self) -> Array:
+        """The step numbers, counted from 1; shape (steps,)."""
+        return self.first_step + np.arange(len(self.value) if self.block else 1)
+
+    @property
+    def level(self) -> float:
+        """The chance that intervals cover the true values, over the noise alone."""
+        return self.plan.level
+
+    @property
+    def band(self) -> str:
+        """``"pointwise"``: the level is each interval's; ``"simultaneous"``: a whole curve's."""
+        return self.plan.band
+
+    @property
+    def complete(self) -> Array:
+        """False while a window is not yet full; shape (steps,)."""
+        return np.asarray(self.steps >= self.plan.full_after(self.view))
+
+    def cell(self, cell: str | int) -> Self:
+        """Return the release of one cell, by name or by index, without the cell axis.
+
+        Raises:
+            InvalidParameter: There is no such cell.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=["a", "b"])
+            >>> gauge.update_many([[1, 2], [3, 4], [5, 6]])["step"].cell("b").value.shape
+            (3,)
+        """
+        cells = self.value.shape[-1] if self.value.ndim > self.block else 0
+        if self.names is not None and cell in self.names:
+            cell = self.names.index(str(cell))
+        if isinstance(cell, bool) or not isinstance(cell, int) or not 0 <= cell < cells:
+            known = list(self.names) if self.names else f"0 to {cells - 1}" if cells else "no cells"
+            raise InvalidParameter(
+                f"Expected a cell by name or index, got {shown(cell)}. Nothing was released for "
+                f"it. Known here: {shown(known)}."
+            )
+        return replace(self._in_cells(lambda array: array[..., cell]), names=None)
+
+    def columns(self) -> dict[str, Array]:
+        """Return the release as columns of equal length, one row a step and cell: a data frame.
+
+        The columns are step, cell (a name or an index; absent for a scalar), value, lower, upper
+        and what else has a number for each cell, such as noise_std.
+
+        Examples:
+            >>> import tidegauge as tg
+            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=["a", "b"])
+            >>> gauge.update_many([[1, 2], [3, 4]])["step"].columns()["cell"].tolist()
+            ['a', 'b', 'a', 'b']
+        """
+        each = self.value.size // max(1, len(self))
+        columns: dict[str, Array] = {"step": np.repeat(self.steps, each)}
+        if self.value.ndim > self.block:
+            names = self.names if self.names is not None else range(each)
+            columns["cell"] = np.tile(np.array(names), len(self))
+        for name in self._columns:
+            columns[name] = np.ravel(getattr(self, name))
+        return columns
+
+    def __str__(self) -> str:
+        numbers = np.array2string(self.value, precision=1, suppress_small=True, threshold=20)
+        return f"{self.view} from step {self.first_step}: {numbers}"
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlannedRelease(Release):
+    """A release of counts or sums: its noise is known from the plan alone.
+
+    Everything but ``value``, which are unbiased estimates and may be negative, is computed from
+    the plan when it is asked for. Other attributes are those of :class:`Release`.
+
+    Attributes:
         summed: How many cells each value adds up.
         stride: How many steps the values of a block are apart.
 
@@ -43,17 +160,13 @@ class Release:
         (True, True)
     """
 
-    plan: GaugePlan = field(repr=False)
-    view: str
-    first_step: int
-    value: Array = field(repr=False)
-    names: tuple[str, ...] | None = field(default=None, repr=False)
-    block: bool = field(default=False, repr=False)
     summed: int = field(default=1, repr=False)
     stride: int = field(default=1, repr=False)
 
+    _columns = "value", "noise_std", "lower", "upper"
+
     @classmethod
-    def _of(cls, fields: dict[str, Any]) -> Release:
+    def _of(cls, fields: dict[str, Any]) -> PlannedRelease:
         """Make a release at once: a frozen dataclass sets its fields one by one, 2 us more."""
         release = object.__new__(cls)
         release.__dict__.update(fields)
@@ -64,16 +177,6 @@ class Release:
         """The step numbers, counted from 1; shape (steps,)."""
         count = len(self.value) if self.block else 1
         return self.first_step + self.stride * np.arange(count)
-
-    @property
-    def level(self) -> float:
-        """The chance that intervals cover the true values, over the noise alone."""
-        return self.plan.level
-
-    @property
-    def band(self) -> str:
-        """``"pointwise"``: the level is each interval's; ``"simultaneous"``: a whole curve's."""
-        return self.plan.band
 
     @property
     def noise_std(self) -> Array:
@@ -95,35 +198,7 @@ class Release:
         """Upper end of the interval; speaks of noise only, not of clamped totals."""
         return np.asarray(self.value + self.half_width)
 
-    @property
-    def complete(self) -> Array:
-        """False while a window is not yet full; shape (steps,)."""
-        return np.asarray(self.steps >= self.plan.full_after(self.view))
-
-    def cell(self, cell: str | int) -> Release:
-        """Return the release of one cell, by name or by index, without the cell axis.
-
-        Raises:
-            InvalidParameter: There is no such cell.
-
-        Examples:
-            >>> import tidegauge as tg
-            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=["a", "b"])
-            >>> gauge.update_many([[1, 2], [3, 4], [5, 6]])["step"].cell("b").value.shape
-            (3,)
-        """
-        cells = self.value.shape[-1] if self.value.ndim > self.block else 0
-        if self.names is not None and cell in self.names:
-            cell = self.names.index(str(cell))
-        if isinstance(cell, bool) or not isinstance(cell, int) or not 0 <= cell < cells:
-            known = list(self.names) if self.names else f"0 to {cells - 1}" if cells else "no cells"
-            raise InvalidParameter(
-                f"Expected a cell by name or index, got {shown(cell)}. Nothing was released for "
-                f"it. Known here: {shown(known)}."
-            )
-        return replace(self, value=self.value[..., cell], names=None)
-
-    def every(self, steps: int) -> Release:
+    def every(self, steps: int) -> PlannedRelease:
         """Return the values at every so many steps, counted from the first of the stream.
 
         A window of that length is then read once for each stretch, like the days of a calendar.
@@ -149,7 +224,7 @@ class Release:
         first = self.first_step + offset
         return replace(self, value=self.value[offset::steps], first_step=first, stride=steps)
 
-    def total(self) -> Release:
+    def total(self) -> PlannedRelease:
         """Return the sum of all cells, without the cell axis, with an error of its own.
 
         The noises of cells are independent: its noise_std is the root of their number times that
@@ -173,33 +248,8 @@ class Release:
         summed = self.summed * self.value.shape[-1]
         return replace(self, value=self.value.sum(axis=-1), names=None, summed=summed)
 
-    def columns(self) -> dict[str, Array]:
-        """Return the release as columns of equal length, one row a step and cell: a data frame.
-
-        The columns are step, cell (a name or an index; absent for a scalar), value, noise_std,
-        lower and upper.
-
-        Examples:
-            >>> import tidegauge as tg
-            >>> gauge = tg.Gauge(views=[tg.Step()], epsilon=1, unit="event", cells=["a", "b"])
-            >>> gauge.update_many([[1, 2], [3, 4]])["step"].columns()["cell"].tolist()
-            ['a', 'b', 'a', 'b']
-        """
-        each = self.value.size // max(1, len(self))
-        columns: dict[str, Array] = {"step": np.repeat(self.steps, each)}
-        if self.value.ndim > self.block:
-            names = self.names if self.names is not None else range(each)
-            columns["cell"] = np.tile(np.array(names), len(self))
-        for name in ("value", "noise_std", "lower", "upper"):
-            columns[name] = np.ravel(getattr(self, name))
-        return columns
-
-    def __str__(self) -> str:
-        numbers = np.array2string(self.value, precision=1, suppress_small=True, threshold=20)
-        return f"{self.view} from step {self.first_step}: {numbers}"
-
-    def __len__(self) -> int:
-        return len(self.steps)
+    def _in_cells(self, pick: Callable[[Array], Array]) -> Self:
+        return replace(self, value=pick(self.value))
 
     def _shaped(self, by_step: Array) -> Array:
         """Spread one number a step over the cells, without copying."""

@@ -79,7 +79,7 @@ class Request:
     @property
     def foreseen(self) -> tuple[Decay, ...]:
         """What is designed for and not published: what is anticipated, and the discovery view."""
-        asked = self.discover.decay if self.discover else None
+        asked = self.discover.view if self.discover else None
         return self.anticipate if asked is None else (*self.anticipate, asked)
 
     @property

@@ -109,6 +109,12 @@ class System(ABC):
     copied, pickled or used in a fork, and one that was interrupted inside a block goes no further.
 
     Subclasses are final, set themselves up by :meth:`_start` and name their source.
+
+    Examples:
+        >>> from tidegauge.papers.bolot import WindowSum
+        >>> system = WindowSum(7, epsilon=1)
+        >>> isinstance(system, System), system.update_many([1, 0, 0.5]).shape, system.step
+        (True, (3,), 3)
     """
 
     _plan: GaugePlan

@@ -9,7 +9,7 @@ from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.first_values import FirstValues
 from tidegauge.mechanisms.intervals import Band
 from tidegauge.mechanisms.selection import Select
-from tidegauge.planning.parts import Clock, IdUnit, Kind, TimeColumn
+from tidegauge.planning.parts import Clock, DeclaredGauge, IdUnit, TimeColumn
 from tidegauge.planning.problems import Problem
 from tidegauge.planning.settings import Settings
 from tidegauge.planning.view_form import View
@@ -21,21 +21,12 @@ __all__ = ["Config", "GaugeConfig"]
 
 
 @dataclass(frozen=True)
-class GaugeConfig:
+class GaugeConfig(DeclaredGauge):
     """One gauge as declared; contributions in grains, lengths in steps.
 
-    The fields are those of :class:`~tidegauge.planning.plan.PlannedGauge`, without a mechanism.
+    The other fields mean what they do in :class:`~tidegauge.planning.parts.PlannedGauge`.
     """
 
-    name: str
-    kind: Kind
-    column: str | None
-    low: int
-    high: int
-    round_to: Fraction
-    where: str | None
-    by: tuple[tuple[str, tuple[str, ...]], ...]
-    other: str | None
     views: tuple[View, ...]
     anticipate: tuple[View, ...]
     budget_weight: Fraction

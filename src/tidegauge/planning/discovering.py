@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.planning import fields
 from tidegauge.planning.document import Document, Path_
 from tidegauge.planning.form import PrivacyForm
@@ -46,7 +46,7 @@ def discovery_of(
         )
         return None
     try:
-        return discover_of(asked.view, asked.delta_share, asked.expected_items)
+        return Discover(asked.view, asked.delta_share, asked.expected_items)
     except InvalidParameter as error:
         document.refuse((*path, "discover", "expected_items"), str(error))
         return None

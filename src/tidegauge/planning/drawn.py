@@ -7,7 +7,7 @@ from typing import Any
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.first_values import FirstValues, Threshold, spends, threshold_of
-from tidegauge.mechanisms.stored import Reader, fraction_text
+from tidegauge.mechanisms.plain_data import Reader, fraction_text
 from tidegauge.planning import fields
 from tidegauge.planning.form import ConfigForm
 from tidegauge.planning.kind_form import PerrierForm

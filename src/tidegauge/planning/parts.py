@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +28,7 @@ __all__ = [
     "UNKNOWN_CELLS",
     "Clip",
     "Clock",
+    "DeclaredGauge",
     "IdUnit",
     "Kind",
     "PlannedGauge",
@@ -115,8 +117,8 @@ class Clip:
 
 
 @dataclass(frozen=True)
-class PlannedGauge:
-    """One gauge: what is counted, by what, how it is read, and its mechanism.
+class DeclaredGauge(ABC):
+    """What a gauge counts and by what, as its config declares and its plan keeps it.
 
     Attributes:
         name: As published.
@@ -132,6 +134,26 @@ class PlannedGauge:
         by: Name of each column that cells are made of, and its known values; none of a column
             whose values are discovered.
         other: Name of the cell for the rest of each ``by`` column; None: the rest is dropped.
+    """
+
+    name: str
+    kind: Kind
+    column: str | None
+    low: int
+    high: int
+    round_to: Fraction
+    where: str | None
+    by: tuple[tuple[str, tuple[str, ...]], ...]
+    other: str | None
+
+
+@dataclass(frozen=True)
+class PlannedGauge(DeclaredGauge):
+    """One gauge: what is counted, by what, how it is read, and its mechanism.
+
+    Other attributes are those of :class:`DeclaredGauge`.
+
+    Attributes:
         views: Name and decay of each published view.
         every: For the views that are read only at every n-th step, counted from the start: n.
         anticipate: Decays that the accuracy is designed for as well, not published.
@@ -148,15 +170,6 @@ class PlannedGauge:
             all are measured.
     """
 
-    name: str
-    kind: Kind
-    column: str | None
-    low: int
-    high: int
-    round_to: Fraction
-    where: str | None
-    by: tuple[tuple[str, tuple[str, ...]], ...]
-    other: str | None
     views: tuple[tuple[str, Decay], ...]
     every: tuple[tuple[str, int], ...]
     anticipate: tuple[Decay, ...]

@@ -8,12 +8,13 @@ from typing import Any
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.discovery import Discover, discover_of
+from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.mean import refuse_without_mean
-from tidegauge.mechanisms.plan import GaugePlan, views_read
+from tidegauge.mechanisms.plain_data import Reader, fraction_text
+from tidegauge.mechanisms.restoring import restore_gauge, views_read
 from tidegauge.mechanisms.selection import Select
-from tidegauge.mechanisms.stored import Reader, fraction_text, plain, read_as
+from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.averages import MOST_REACH
 from tidegauge.planning.drawn import threshold_data, threshold_read
 from tidegauge.planning.durations import microseconds_of
@@ -103,7 +104,7 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
 
 def _discover_data(discover: Discover) -> dict[str, Any]:
     return {
-        "view": None if discover.decay is None else plain(discover.decay),
+        "view": None if discover.view is None else plain(discover.view),
         "delta_share": fraction_text(discover.delta_share),
         "expected_items": discover.expected_items,
     }
@@ -119,7 +120,7 @@ def _clip_of(reader: Reader, unit: PrivacyUnit) -> Clip | Threshold:
     """Read how a clip is found."""
     if "first" in reader.names:
         return threshold_read(reader, unit)
-    found = Clip(reader.fraction("share"), GaugePlan.restore(reader.take("mechanism")))
+    found = Clip(reader.fraction("share"), restore_gauge(reader.take("mechanism")))
     reader.done()
     return found
 
@@ -129,7 +130,7 @@ def _discover_of(reader: Reader) -> Discover:
     view = reader.take("view")
     decay = None if view is None else read_as(view, Running, Window)
     share, items = reader.fraction("delta_share"), reader.integer("expected_items")
-    found = discover_of(decay, share, items)
+    found = Discover(decay, share, items)
     reader.done()
     return found
 
@@ -193,7 +194,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     every = Reader(reader.take("every"), "every")
     views = views_read(reader.items("views"))
     names = [name for name, _ in views if name in every.names]
-    mechanism = GaugePlan.restore(reader.take("mechanism"))
+    mechanism = restore_gauge(reader.take("mechanism"))
     gauge = PlannedGauge(
         name=folder_name(reader.text("name")),
         kind=_KINDS[kind],

@@ -17,7 +17,9 @@ from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.first_values import Threshold, set_apart
-from tidegauge.mechanisms.stored import Reader, plain, read_as
+from tidegauge.mechanisms.plain_data import Reader
+from tidegauge.mechanisms.restoring import verify_gauge
+from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
 from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.drawn import thresholds_agree
@@ -210,7 +212,7 @@ class Plan:
         return Event() if self.unit is None else Contributions(self.unit.max_contributions)
 
     @property
-    def names(self) -> Fraction:
+    def delta_for_names(self) -> Fraction:
         """What all gauges together spend of delta on the names of discovered cells."""
         found = (gauge.mechanism.discovery for gauge in self.gauges)
         return sum((one.delta for one in found if one is not None), Fraction(0))
@@ -228,7 +230,8 @@ class Plan:
         Raises:
             BudgetExceeded: Together they exceed the guarantee.
         """
-        ledger = Ledger(self.guarantee, names=self.names, thresholds=self.thresholds)
+        names, thresholds = self.delta_for_names, self.thresholds
+        ledger = Ledger(self.guarantee, delta_for_names=names, thresholds=thresholds)
         ledger.charge({name: cost for g in self.gauges for name, cost in g.costs.items()})
         return ledger
 
@@ -238,7 +241,7 @@ class Plan:
         Args:
             releases: How often everything was released; each time costs all of it again.
         """
-        if self.names:
+        if self.delta_for_names:
             costs = [cost for gauge in self.gauges for cost in gauge.costs.values()]
             squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
             return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))
@@ -288,7 +291,7 @@ class Plan:
             one = gauge.max_items == 1 and (gauge.kind in ("sum", "mean") or gauge.high == 1)
             if self.event is None and not one:
                 raise changed("a row to count once, in one cell", "more, without sets of rows")
-            mechanism.verify()
+            verify_gauge(mechanism)
             distinct = distinct_of(gauge.kind, gauge.views)
             low, high, cells = gauge.low, gauge.high, gauge.number_of_cells
             if gauge.clip is not None:
@@ -316,7 +319,7 @@ class Plan:
         unit, relation, bounds = self.privacy_unit, self.relation, (gauge.low, gauge.high)
         mean, mechanisms = gauge.kind == "mean", [gauge.mechanism]
         if isinstance(clip, Clip):
-            clip.mechanism.verify()
+            verify_gauge(clip.mechanism)
             mechanisms.append(clip.mechanism)
             if clip.mechanism.neighbors != magnitude_neighbors(unit, relation, *bounds):
                 raise changed("a mechanism for this unit, range and cells", "one for others")
@@ -346,7 +349,7 @@ class Plan:
                 raise changed("a mechanism that discovers cells where it is asked to", "another")
             if asked is None or planned is None:
                 continue
-            if asked.decay not in (None, planned.decay) or planned.delta != delta:
+            if asked.view not in (None, planned.decay) or planned.delta != delta:
                 raise changed("names that are found as it was asked for", "others")
             if asked.expected_items != planned.expected_items:
                 raise changed("as many expected items as were declared", "others")

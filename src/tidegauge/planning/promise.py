@@ -11,7 +11,8 @@ from statistics import NormalDist
 
 from tidegauge.planning.durations import instant_text
 from tidegauge.planning.plan import Plan
-from tidegauge.planning.words import delta_of, epsilon_of, length_in_words
+from tidegauge.planning.spending import delta_of, epsilon_of
+from tidegauge.planning.words import length_in_words
 from tidegauge.privacy.conversion import epsilon_from_rho, mu_from_pure, rho_from_pure
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.protected import Protected
@@ -78,7 +79,7 @@ def odds(plan: Plan, releases: int = 1) -> str:
 
     From the trade-off of what was spent: the most that any test with 5 % of false alarms finds.
     """
-    spent, more = plan.spent_on_noise(releases), releases * plan.names
+    spent, more = plan.spent_on_noise(releases), releases * plan.delta_for_names
     drawn = plan.spent_on_thresholds(releases)
     if drawn is not None:  # up to its delta a threshold tells what a Gaussian one of this mu does
         more += drawn.delta

@@ -10,18 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidegauge.planning.constants import declared
+from tidegauge.planning.measured import measured
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import guarantee_of_all, odds, protected_of
-from tidegauge.planning.sentences import (
-    at_rest,
-    declared,
-    duties,
-    left_out,
-    measured,
-    named_when,
-    not_covered,
-)
-from tidegauge.planning.words import (
+from tidegauge.planning.sentences import at_rest, duties, left_out, named_when, not_covered
+from tidegauge.planning.spending import (
     delta_in_words,
     delta_of,
     epsilon_of,
@@ -105,7 +99,7 @@ def _source(plan: Plan, releases: int) -> str:
 
 def _numbers(plan: Plan, releases: int) -> str:
     spent = plan.spent_on_noise(releases)
-    delta, names = noise_delta_of(plan), releases * plan.names
+    delta, names = noise_delta_of(plan), releases * plan.delta_for_names
     whole = guarantee_of_all(plan, releases)
     if plan.thresholds is not None:
         text = f"In numbers: {named(whole)}. {thresholds_in_words(plan, releases)}."
@@ -146,7 +140,7 @@ def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
         *exactly(guarantee_of_all(plan, releases), told, protected.question),
         *_of_names(plan, releases),
         f"## Several {protected.units}",
-        more_units(spent, protected, noise_delta_of(plan), releases * plan.names, drawn),
+        more_units(spent, protected, noise_delta_of(plan), releases * plan.delta_for_names, drawn),
         "## Gauges",
         bullets(f"**{gauge.name}**: {measured(plan, gauge)}" for gauge in plan.gauges),
         "## Declared, not protected",
@@ -163,12 +157,12 @@ def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
 
 def _of_names(plan: Plan, releases: int) -> list[str]:
     """What names of discovered cells add to what is said of the noise."""
-    if not plan.names:
+    if not plan.delta_for_names:
         return []
+    most = rounded_up(releases * plan.delta_for_names)
     return [
         "What is said of mu, and of odds, is of the noise. The names of discovered values add at "
-        f"most {rounded_up(releases * plan.names)} to the probability of any result; the delta "
-        "above has it in it."
+        f"most {most} to the probability of any result; the delta above has it in it."
     ]
 
 

@@ -15,7 +15,8 @@ from math import inf
 
 from tidegauge.errors import InvalidParameter, TidegaugeError, UnsupportedCombination
 from tidegauge.mechanisms.comparison import Comparison
-from tidegauge.mechanisms.plan import NOISE_IN_WORDS, GaugePlan
+from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.plan_in_words import NOISE_IN_WORDS
 from tidegauge.planning import fields
 from tidegauge.planning.declared import Config
 from tidegauge.planning.document import Scalar

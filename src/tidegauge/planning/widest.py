@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
+from tidegauge.mechanisms.comparison import least_std, worst_gain
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import Float64, Int64, Strategy
 
-__all__ = ["last_step", "noise_curve", "worst_half_width"]
+__all__ = ["last_step", "noise_curve", "ratio_to_bound", "worst_half_width", "worst_std"]
 
 _SCANNED = 1 << 16  # steps looked at one by one
 _BINS, _LOOKED = 400, 256  # parts of a curve, and steps looked at in each
@@ -45,6 +46,24 @@ def worst_half_width(
     widths = mechanism.half_width(decay, steps, summed)
     widest = int(np.argmax(widths))
     return float(widths[widest]) * factor, steps[widest]
+
+
+def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
+    """Return a view's noise at its worst step over the least of any factorization mechanism.
+
+    The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`. Of a view that is read
+    at every so many steps, only those count, in the noise and in the bound.
+    """
+    horizon, end = mechanism.horizon, mechanism.end
+    flips = mechanism.flips
+    least = least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every, flips=flips)
+    return worst_std(mechanism, decay, every) / least if least else inf
+
+
+def worst_std(mechanism: GaugePlan, decay: Decay, every: int) -> float:
+    """Return the noise of a view at its worst step, in grains."""
+    gain = worst_gain(mechanism.strategy, decay, mechanism.horizon, mechanism.end, every)
+    return sqrt(gain) * mechanism.law.std
 
 
 @lru_cache(maxsize=1024)

@@ -1,28 +1,13 @@
-"""What a plan will give, in numbers and in words: for the operator, before any data is read."""
+"""Gauges, views and lengths in words, as plans, statements and pictures name them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from tidegauge.mechanisms.clip_plan import UNIT
-from tidegauge.mechanisms.clipping import clips_up_to
-from tidegauge.mechanisms.comparison import least_std, worst_gain
-from tidegauge.mechanisms.first_values import Threshold
-from tidegauge.mechanisms.mean import MeanReading
-from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.planning.choices import choices_of
 from tidegauge.planning.durations import UNITS, written
 from tidegauge.planning.plan import Plan, PlannedGauge
-from tidegauge.planning.widest import worst_half_width
-from tidegauge.privacy.costs import GaussianCost
-from tidegauge.privacy.guarantee import ApproxDP, PureDP, rounded_up
-from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
-from tidegauge.privacy.statement import named
-from tidegauge.privacy.unit import NeighboringRelation
-from tidegauge.strategies.bounds import UNKNOWN_HORIZON
 from tidegauge.strategies.decay import (
     Custom,
     Decay,
@@ -35,28 +20,17 @@ from tidegauge.strategies.decay import (
 )
 
 __all__ = [
-    "budget_share",
-    "delta_in_words",
-    "delta_of",
-    "described",
-    "epsilon_of",
+    "as_code",
+    "as_number",
     "gauge_in_words",
-    "k_events",
     "length_in_words",
     "most_per_step",
-    "noise_delta_of",
     "ranked_in_words",
-    "ratio_to_bound",
     "span_in_words",
     "threshold_in_words",
-    "thresholds_in_words",
     "view_in_words",
 ]
 
-_ADDED = NeighboringRelation.ADD_OR_REMOVE_ONE
-_DELTA = Fraction(1, 10**9)
-MEAN_EVENTS = (10, 100, 1000)
-"""For so many events in a view it is told how far a mean may be off."""
 _NAMES = {
     "w": "week",
     "d": "day",
@@ -68,80 +42,6 @@ _NAMES = {
 }
 
 
-def described(plan: Plan) -> dict[str, Any]:
-    """Return what ``tidegauge plan`` tells, as plain data.
-
-    Numbers are in the units of each gauge; steps count from 1. ``half_width`` is half of the
-    interval at ``level``, pointwise or simultaneous as ``band`` says, of noise alone, at the first,
-    a middle and the last step and, under ``worst``, where it is widest; ``total`` has the same for
-    the sum of all cells, where it is published. ``ratio`` compares the noise of the worst step with
-    the least that any factorization mechanism could have with noise of this kind at this cost. Of a
-    mean, ``half_width_of`` has half the interval at the worst step for so many events in the view,
-    wherever the mean lies, and ``count_std`` the noise of the count beside it.
-
-    Cost: no data; 0.1 to 1 s.
-    """
-    return {
-        "sha256": plan.sha256,
-        "fingerprint": plan.fingerprint,
-        "guarantee": repr(plan.guarantee),
-        "spent": _spent(plan),
-        "epsilon": float(epsilon_of(plan)),
-        "delta": float(delta_of(plan)),
-        **({"delta_spent": delta_in_words(plan)} if plan.names else {}),
-        **({"thresholds": thresholds_in_words(plan)} if plan.thresholds else {}),
-        "k_events": [
-            {"events": row.events, "epsilon": float(row.epsilon), "delta": float(row.delta)}
-            for row in k_events(plan)
-        ],
-        "horizon": plan.gauges[0].mechanism.horizon,
-        "end": plan.clock.end,
-        "gauges": [_gauge(plan, gauge) for gauge in plan.gauges],
-    }
-
-
-def _spent(plan: Plan) -> str:
-    """What is spent on noise, and on clips of first values if there are any."""
-    noise, clips = plan.spent_on_noise(), plan.thresholds
-    return repr(noise) if clips is None else f"{noise!r} on noise, {clips!r} on clips"
-
-
-def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
-    mechanism = gauge.mechanism
-    told = _mean_view if gauge.kind == "mean" else _view
-    if gauge.clip is not None:
-        told = _clipped_view
-    return {
-        "name": gauge.name,
-        "kind": gauge.kind,
-        "cells": gauge.number_of_cells,
-        "budget_share": budget_share(plan, gauge),
-        "strategy": type(mechanism.strategy).__name__,
-        "measures": mechanism.measures,
-        "noise": mechanism.noise,
-        "level": mechanism.level,
-        "band": mechanism.band,
-        "max_per_step": most_per_step(gauge),
-        "views": [told(plan, gauge, name, decay) for name, decay in gauge.views],
-        **({} if gauge.clip is None else {"clip": _clip(gauge)}),
-        **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
-        **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
-        **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
-        **_sets(plan, gauge),
-    }
-
-
-def _sets(plan: Plan, gauge: PlannedGauge) -> dict[str, str]:
-    """What of the ratio is for events in several cells: the least is that of one cell alone."""
-    most = gauge.max_items
-    one = most == 1 or gauge.kind not in ("count", "sum") or gauge.clip is not None
-    if one or gauge.select is not None or plan.relation is not _ADDED:
-        return {}
-    gaussian = isinstance(gauge.mechanism.cost, GaussianCost)
-    factor = f"{math.sqrt(most):.2f}" if gaussian else f"at least {most:,}"
-    return {"sets": f"of its ratio a factor of {factor} is for events in {most:,} cells"}
-
-
 def most_per_step(gauge: PlannedGauge) -> float:
     """Return the cap on a cell's total of one step, in its unit; of a mean, on its events."""
     most = gauge.mechanism.max_per_step
@@ -150,65 +50,6 @@ def most_per_step(gauge: PlannedGauge) -> float:
     if gauge.kind == "mean":
         return float(most // gauge.bounds.reach)
     return float(most * gauge.round_to)
-
-
-def _clip(gauge: PlannedGauge) -> dict[str, Any]:
-    """What finding the clip costs, and when that cannot pay: from declared numbers alone."""
-    plan, grain = gauge.clipped, float(gauge.round_to)
-    ends = max(-gauge.low, gauge.high)
-    below = plan.pays_below() * ends
-    return {
-        "share": float(plan.share),
-        "pays_below": below * grain,
-        "can_pay": bool((clips_up_to(ends)[1:] < below).any()),
-        "says": plan.in_words(),
-    }
-
-
-def _clipped_view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
-    """The noise of a view of clipped values as a multiple of the clip, which is not known yet."""
-    every = gauge.every_of(name)
-    std = _worst_std(gauge.mechanism, decay, every) / UNIT
-    return {
-        "name": name,
-        "decay": view_in_words(decay, plan.clock.step_us),
-        "every": every,
-        "noise_of_clip": std,
-    }
-
-
-def _mean_view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
-    """How far a mean may be off, by how many events the view weighs; no bound is known for it."""
-    every = gauge.every_of(name)
-    reading, grain = MeanReading(gauge.mechanism, gauge.bounds), float(gauge.round_to)
-    _, step = worst_half_width(gauge.mechanism, decay, every)
-    half = reading.half_width(decay, step, MEAN_EVENTS) * grain
-    std = float(gauge.mechanism.noise_std(decay, [step])[0]) / gauge.bounds.reach
-    return {
-        "name": name,
-        "decay": view_in_words(decay, plan.clock.step_us),
-        "every": every,
-        "step": step,
-        "half_width_of": {str(n): float(one) for n, one in zip(MEAN_EVENTS, half, strict=True)},
-        "count_std": std,
-    }
-
-
-def _discovery(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
-    """When a discovered cell is named, and what names cost."""
-    found = gauge.mechanism.discovery
-    assert found is not None
-    return {
-        "columns": [column for column, values in gauge.by if not values],
-        "view": found.view,
-        "decay": view_in_words(found.decay, plan.clock.step_us),
-        "threshold": float(found.threshold * gauge.round_to),
-        "delta": float(found.delta),
-        "noise_delta": float(noise_delta_of(plan)),
-        "adaptive": found.adaptive,
-        "expected_items": found.expected_items,
-        "named": threshold_in_words(plan, gauge),
-    }
 
 
 def threshold_in_words(plan: Plan, gauge: PlannedGauge) -> str:
@@ -242,47 +83,6 @@ def ranked_in_words(gauge: PlannedGauge) -> str:
     )
 
 
-def _view(plan: Plan, gauge: PlannedGauge, name: str, decay: Decay) -> dict[str, Any]:
-    every = gauge.every_of(name)
-    last = plan.clock.end or gauge.mechanism.horizon or UNKNOWN_HORIZON
-    whole = max(1, last // every)
-    steps = [min(every * place, last) for place in (1, (whole + 1) // 2, whole)]
-    grain = float(gauge.round_to)
-
-    def noise(summed: int) -> dict[str, Any]:
-        std = gauge.mechanism.noise_std(decay, steps, summed) * grain
-        half = gauge.shown.half_width(decay, steps, summed) * grain
-        most = _worst_std(gauge.mechanism, decay, every) * math.sqrt(summed) * grain
-        width, step = worst_half_width(gauge.shown, decay, every, summed)
-        worst = {"step": step, "noise_std": most, "half_width": width * grain}
-        return {"noise_std": std.tolist(), "half_width": half.tolist(), "worst": worst}
-
-    own = noise(1)
-    totals = {"total": noise(len(gauge.cells))} if gauge.totals else {}
-    return {
-        "name": name,
-        "decay": view_in_words(decay, plan.clock.step_us),
-        "every": every,
-        "steps": steps,
-        **own,
-        **totals,
-        "stands_out": _stands_out(plan, gauge, decay, own["worst"]["half_width"]),
-        "ratio": ratio_to_bound(gauge.mechanism, decay, every),
-    }
-
-
-def _stands_out(plan: Plan, gauge: PlannedGauge, decay: Decay, half: float) -> str:
-    """The widest half as a sentence: what is smaller cannot be told from nothing at some step."""
-    grain = gauge.round_to
-    least = grain * (math.floor(half / float(grain)) + 1)  # at the half-width itself 0 is covered
-    number = f"{int(least):,}" if least.denominator == 1 else f"{float(least):,.10g}"
-    what = gauge_in_words(gauge)
-    span = span_in_words(decay, plan.clock.step_us)
-    if gauge.discover is not None:
-        return f"of a named cell, the smallest {what} {span} told from 0 is {number}"
-    return f"the smallest {what} {span} that stands out is {number}"
-
-
 def gauge_in_words(gauge: PlannedGauge) -> str:
     """Return what a number of a gauge is: ``"count"``, ``"sum of fare"``, ``"mean of fare"``..."""
     match gauge.kind:
@@ -294,102 +94,6 @@ def gauge_in_words(gauge: PlannedGauge) -> str:
             return f"mean of {gauge.column}"
         case "count_distinct":
             return f"number of different values of {gauge.column}"
-
-
-def ratio_to_bound(mechanism: GaugePlan, decay: Decay, every: int = 1) -> float:
-    """Return a view's noise at its worst step over the least of any factorization mechanism.
-
-    The least is that of :func:`~tidegauge.mechanisms.comparison.least_std`. Of a view that is read
-    at every so many steps, only those count, in the noise and in the bound.
-    """
-    horizon, end = mechanism.horizon, mechanism.end
-    flips = mechanism.flips
-    least = least_std(decay, horizon, end, mechanism.cost, mechanism.neighbors, every, flips=flips)
-    return _worst_std(mechanism, decay, every) / least if least else math.inf
-
-
-def _worst_std(mechanism: GaugePlan, decay: Decay, every: int) -> float:
-    """The noise of a view at its worst step, in grains."""
-    gain = worst_gain(mechanism.strategy, decay, mechanism.horizon, mechanism.end, every)
-    return math.sqrt(gain) * mechanism.law.std
-
-
-def budget_share(plan: Plan, gauge: PlannedGauge) -> float:
-    """Return the part of the declared weights that is this gauge's."""
-    return float(gauge.budget_weight / sum(other.budget_weight for other in plan.gauges))
-
-
-def delta_of(plan: Plan, releases: int = 1) -> Fraction:
-    """Return the delta at which the promise is read: the plan's own, 0 for pure, else 1e-9.
-
-    Names of discovered cells and clips of first values cost their part with every release.
-    """
-    if isinstance(plan.guarantee, ApproxDP):
-        again = plan.names if plan.thresholds is None else plan.thresholds.delta
-        return plan.guarantee.delta + (releases - 1) * again
-    return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
-
-
-def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
-    """Return the epsilon that all gauges together spend at :func:`noise_delta_of`, rounded up.
-
-    Args:
-        plan: Whose gauges.
-        releases: How often the whole plan was released; each time costs it again.
-    """
-    return _for_units(plan, (1,), releases)[0].epsilon
-
-
-def noise_delta_of(plan: Plan) -> Fraction:
-    """Return the delta at which the noise is read; names or clips of first values have a part."""
-    apart = plan.names if plan.thresholds is None else plan.thresholds.delta
-    return (delta_of(plan) or _DELTA) - apart
-
-
-def delta_in_words(plan: Plan, releases: int = 1) -> str:
-    """Return what delta is spent on where cells are discovered: a sentence without a full stop.
-
-    Args:
-        plan: With a gauge that discovers its cells.
-        releases: How often the whole plan was released; names cost their part each time.
-    """
-    parts = ", ".join(
-        f"{gauge.name} {rounded_up(releases * gauge.mechanism.discovery.delta)}"
-        for gauge in plan.gauges
-        if gauge.mechanism.discovery is not None
-    )
-    whole, noise = rounded_up(delta_of(plan, releases)), rounded_up(noise_delta_of(plan))
-    return f"Of delta = {whole}: {noise} for noise; names: {parts}"
-
-
-def thresholds_in_words(plan: Plan, releases: int = 1) -> str:
-    """Return what clips of first values and noise spend: a sentence without a full stop.
-
-    Args:
-        plan: With a clip that is drawn from first values.
-        releases: How often the whole plan was released; clips cost their part each time.
-    """
-    spent = plan.spent_on_thresholds(releases)
-    assert spent is not None
-    drawn = ", ".join(gauge.name for gauge in plan.gauges if isinstance(gauge.clip, Threshold))
-    rest = ApproxDP(epsilon_of(plan, releases) - spent.epsilon, noise_delta_of(plan))
-    return (
-        f"Of (epsilon, delta) the clip of {drawn}, drawn from first values, spends "
-        f"({rounded_up(spent.epsilon)}, {rounded_up(spent.delta)}), and noise, of "
-        f"{named(plan.spent_on_noise(releases))}, ({rounded_up(rest.epsilon)}, "
-        f"{rounded_up(rest.delta)}): both add up"
-    )
-
-
-def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
-    """Return what is spent for one unit, read for k of them; see :func:`epsilon_of`."""
-    return _for_units(plan, K_EVENTS, releases)
-
-
-def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
-    spent = plan.spent_on_noise(releases)
-    names, thresholds = releases * plan.names, plan.spent_on_thresholds(releases)
-    return k_event_table(spent, noise_delta_of(plan), ks, names, thresholds)
 
 
 def length_in_words(steps: Fraction | int, step_us: int | None) -> str:
@@ -468,3 +172,15 @@ def span_in_words(decay: Decay, step_us: int | None) -> str:
             return f"with a half-life of {length_in_words(Fraction(half_life), step_us)}"
         case _:
             return "with decaying weights"
+
+
+def as_number(value: Fraction) -> str:
+    """Return a number as it is declared: whole, or to twelve digits."""
+    value = Fraction(value)
+    return f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):,.12g}"
+
+
+def as_code(text: str) -> str:
+    """Return text of the config as it may stand in Markdown."""
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{text}{fence}"

@@ -77,14 +77,15 @@ class Ledger:
 
     Args:
         guarantee: The promise for everything ever published.
-        names: What is set apart of its delta for the names of items that nobody knew before: the
-            chance that one is shown that a single unit has, all gauges together. Noise is made for
-            the rest. All of it counts as spent from the start.
+        delta_for_names: What is set apart of its delta for the names of items that nobody knew
+            before: the chance that one is shown that a single unit has, all gauges together. Noise
+            is made for the rest. All of it counts as spent from the start.
         thresholds: What is set apart of its epsilon and its delta for private thresholds, all
-            gauges together; in the same way. Not beside ``names``.
+            gauges together; in the same way. Not beside ``delta_for_names``.
 
     Raises:
-        InvalidParameter: ``names`` or ``thresholds`` is not a part of an (epsilon, delta) pair.
+        InvalidParameter: ``delta_for_names`` or ``thresholds`` is not a part of an (epsilon,
+            delta) pair.
 
     Examples:
         >>> ledger = Ledger(PureDP(1))
@@ -100,7 +101,7 @@ class Ledger:
         self,
         guarantee: Guarantee,
         *,
-        names: Fraction = Fraction(0),
+        delta_for_names: Fraction = Fraction(0),
         thresholds: ApproxDP | None = None,
     ) -> None:
         if not isinstance(guarantee, Guarantee):
@@ -108,12 +109,14 @@ class Ledger:
                 f"Expected a guarantee, got a {type(guarantee).__name__}. Nothing could be "
                 "refused. Write PureDP(1), ZCDP(0.5), GaussianDP(1) or ApproxDP(1, 1e-9)."
             )
-        self._guarantee, self._names, self._thresholds = guarantee, names, thresholds
-        self._noise = guarantee if not names else _without_names(guarantee, names)
+        self._guarantee, self._delta_for_names = guarantee, delta_for_names
+        self._noise, self._thresholds = guarantee, thresholds
+        if delta_for_names:
+            self._noise = _without_names(guarantee, delta_for_names)
         if thresholds is not None:
-            self._noise = _without_thresholds(guarantee, names, thresholds)
+            self._noise = _without_thresholds(guarantee, delta_for_names, thresholds)
         self._charges: tuple[Charge, ...] = ()
-        self._currency = Currency.MU_SQUARED if names else _own_currency(guarantee)
+        self._currency = Currency.MU_SQUARED if delta_for_names else _own_currency(guarantee)
         self._spent = Fraction(0)
 
     def __repr__(self) -> str:
@@ -130,9 +133,9 @@ class Ledger:
         return self._guarantee
 
     @property
-    def names(self) -> Fraction:
+    def delta_for_names(self) -> Fraction:
         """What is set apart of delta for names of items; 0: nothing."""
-        return self._names
+        return self._delta_for_names
 
     @property
     def noise(self) -> Guarantee:
@@ -263,8 +266,8 @@ class Ledger:
 
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
-        itself is what is proved. With ``names`` or ``thresholds`` it is an (epsilon, delta) pair,
-        for a chance to be shown is no noise, and neither is a threshold.
+        itself is what is proved. With ``delta_for_names`` or ``thresholds`` it is an (epsilon,
+        delta) pair, for a chance to be shown is no noise, and neither is a threshold.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -286,7 +289,7 @@ class Ledger:
             return None
         if all(isinstance(cost, GaussianCost) for cost in costs):
             mu = sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED))
-            return self._with_names(mu, releases) if self._names else GaussianDP(mu)
+            return self._with_names(mu, releases) if self._delta_for_names else GaussianDP(mu)
         if all(isinstance(cost, PureCost) for cost in costs) and (
             self._currency is Currency.EPSILON
         ):
@@ -301,7 +304,7 @@ class Ledger:
         epsilon = epsilon_from_mu(mu, releases * self._noise.delta)
         if releases == 1 and not self.left:  # all of it, but for the last digit of a conversion
             epsilon = self._noise.epsilon
-        return ApproxDP(epsilon, releases * (self._noise.delta + self._names))
+        return ApproxDP(epsilon, releases * (self._noise.delta + self._delta_for_names))
 
     def _with_thresholds(self, noise: Guarantee, releases: int) -> Guarantee:
         """What noise and thresholds amount to together: both parameters add up."""
@@ -326,8 +329,9 @@ class Ledger:
 
         ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
         so that a stranger can recompute epsilon. Rounded so that they never claim less than was
-        spent. With ``names``, ask for epsilon at delta - names, and with ``thresholds`` at
-        delta - thresholds.delta. (dp_accounting has no event that adds to delta alone.)
+        spent. With ``delta_for_names``, ask for epsilon at delta - delta_for_names, and with
+        ``thresholds`` at delta - thresholds.delta. (dp_accounting has no event that adds to delta
+        alone.)
 
         Examples:
             >>> ledger = Ledger(GaussianDP(1))
@@ -338,14 +342,15 @@ class Ledger:
         return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
 
 
-def _without_names(guarantee: Guarantee, names: Fraction) -> ApproxDP:
+def _without_names(guarantee: Guarantee, delta: Fraction) -> ApproxDP:
     """What is left for noise of a guarantee that pays for names."""
-    if not isinstance(guarantee, ApproxDP) or not 0 < names < guarantee.delta:
+    if not isinstance(guarantee, ApproxDP) or not 0 < delta < guarantee.delta:
         raise InvalidParameter(
-            f"Expected names to be a part of a delta, got {shown(names)} under {guarantee!r}. "
-            "Names are shown with a small chance, and noise needs a delta, too. Give a part of it."
+            f"Expected delta_for_names to be a part of a delta, got {shown(delta)} under "
+            f"{guarantee!r}. Names are shown with a small chance, and noise needs a delta, too. "
+            "Give a part of it."
         )
-    return ApproxDP(guarantee.epsilon, guarantee.delta - names)
+    return ApproxDP(guarantee.epsilon, guarantee.delta - delta)
 
 
 def _without_thresholds(guarantee: Guarantee, names: Fraction, apart: ApproxDP) -> ApproxDP:

@@ -3,7 +3,7 @@
 A strategy of a paper is added here, with one entry of :data:`NAMED`. Its builder gets what is asked
 of a gauge and the options that were written, and returns the strategy at its coarsest lattice; or
 it raises ``UnsupportedCombination`` where the strategy does not serve the views or the noise.
-Every entry is also a candidate of each gauge that it fits, unless ``offered`` is false.
+One that is ``offered`` is also a candidate of each gauge that it fits, unasked.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class NamedStrategy:
     build: Callable[..., Strategy]
     words: str
     options: tuple[str, ...] = ()
-    offered: bool = True
+    offered: bool = False
 
 
 _HOLISTIC = (
@@ -102,65 +102,63 @@ def _paper_tree(asked: Asked) -> Strategy:
 NAMED: Mapping[str, NamedStrategy] = MappingProxyType(
     {
         "BaseMech": NamedStrategy(
-            build_base_mech, "BaseMech, blocks of a base's digits", ("base",), offered=False
+            build_base_mech, "BaseMech, blocks of a base's digits", ("base",)
         ),
         "BinaryTree": NamedStrategy(
             build_binary_tree,
             "BinaryTree, the binary mechanism for running sums",
-            offered=False,  # blocks of the best base are tried already
+            # not offered: blocks of the best base are tried already
         ),
         "DistinctCount": NamedStrategy(
             build_first_occurrences,
             "DistinctCount, a binary tree over values seen for the first time",
-            offered=False,  # of sums it would be the binary mechanism
+            # not offered: of sums it would be the binary mechanism
         ),
-        "PredicateSum": NamedStrategy(
-            _paper_tree, "PredicateSum, the paper's tree for the views", offered=False
-        ),
+        "PredicateSum": NamedStrategy(_paper_tree, "PredicateSum, the paper's tree for the views"),
         "DecayedHistogram": NamedStrategy(
-            _paper_tree, "DecayedHistogram, the paper's tree for the views", offered=False
+            _paper_tree, "DecayedHistogram, the paper's tree for the views"
         ),
         "RandomizedResponse": NamedStrategy(
-            build_responses, "RandomizedResponse, the bits themselves", offered=False
+            build_responses, "RandomizedResponse, the bits themselves"
         ),
-        "InputPerturbation": NamedStrategy(
-            _stream_itself, "InputPerturbation, the stream itself", offered=False
-        ),
+        "InputPerturbation": NamedStrategy(_stream_itself, "InputPerturbation, the stream itself"),
         "ExponentialSum": NamedStrategy(
-            build_exponential_sum, "ExponentialSum, the left nodes of a tree of decayed sums"
+            build_exponential_sum,
+            "ExponentialSum, the left nodes of a tree of decayed sums",
+            offered=True,
         ),
         "ExponentialSumAsPrinted": NamedStrategy(
-            partial(build_exponential_sum, printed=True), "ExponentialSum with the printed lambda"
+            partial(build_exponential_sum, printed=True),
+            "ExponentialSum with the printed lambda",
+            offered=True,
         ),
-        "WindowSum": NamedStrategy(build_window_sum, "WindowSum, binary trees without roots"),
+        "WindowSum": NamedStrategy(
+            build_window_sum, "WindowSum, binary trees without roots", offered=True
+        ),
         "WindowSumDirect": NamedStrategy(
             partial(build_window_sum, decode="direct"),
             "WindowSum, binary trees with roots",
-            offered=False,
         ),
         "WindowSumAsPrinted": NamedStrategy(
-            partial(build_window_sum, decode="paper"), "WindowSum as printed"
+            partial(build_window_sum, decode="paper"), "WindowSum as printed", offered=True
         ),
         "AllWindowSum": NamedStrategy(
-            build_all_window_sum, "AllWindowSum, one tree for every window", ("beta",)
+            build_all_window_sum, "AllWindowSum, one tree for every window", ("beta",), offered=True
         ),
         "AllWindowSumAsPrinted": NamedStrategy(
             partial(build_all_window_sum, printed=True),
             "AllWindowSum by the printed formula",
             ("beta",),
-            offered=False,
         ),
         "PolynomialSum": NamedStrategy(
             build_polynomial_sum,
             "PolynomialSum, a window for each step of the weights",
             ("c", "beta", "reach"),
-            offered=False,
         ),
         "PolynomialSumAsPrinted": NamedStrategy(
             partial(build_polynomial_sum, printed=True),
             "PolynomialSum as printed, a baseline",
             ("c", "beta", "reach"),
-            offered=False,
         ),
     }
 )

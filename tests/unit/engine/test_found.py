@@ -8,7 +8,7 @@ import pytest
 from plans import gauge
 from recovery import stand
 
-from tidegauge.engine import store as storing
+from tidegauge.engine import block_rows, states
 from tidegauge.engine.found import FoundBlock, FoundReading, Shown, block_of, block_of_table
 from tidegauge.engine.store import Store
 from tidegauge.errors import InvalidInput, StoreBehind
@@ -122,8 +122,8 @@ def opened(folder, plan):
 def test_a_store_keeps_blocks_in_pieces_items_in_parts_and_a_key_for_each_opening(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(storing, "_PIECE", 64)
-    monkeypatch.setattr(storing, "_ITEMS_A_PART", 2)
+    monkeypatch.setattr(block_rows, "_PIECE", 64)
+    monkeypatch.setattr(states, "_ITEMS_A_PART", 2)
     plan = stand.found_plan_of()
     new = pl.DataFrame({"kind": ODD})
     state = {"flights": {"finder": {"last": np.arange(3)}}}
@@ -156,7 +156,7 @@ def test_a_store_keeps_blocks_in_pieces_items_in_parts_and_a_key_for_each_openin
 def test_pieces_are_final(what, tmp_path, monkeypatch):
     import sqlite3
 
-    monkeypatch.setattr(storing, "_PIECE", 64)
+    monkeypatch.setattr(block_rows, "_PIECE", 64)
     with opened(tmp_path, stand.found_plan_of()) as store:
         store.begin_noise(b"0" * 32)
         made = block(first=0, new=tuple(range(len(ODD))))

@@ -10,12 +10,12 @@ from dp_accounting.pld import PLDAccountant
 import tidegauge as tg
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.design import compare, design, designed_for
-from tidegauge.mechanisms.discovery import Discover, deltas, discover_of
+from tidegauge.mechanisms.discovery import Discover, deltas
 from tidegauge.mechanisms.gauge import Gauge
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.restoring import restore_gauge, verify_gauge
 from tidegauge.mechanisms.totals import totals
 from tidegauge.privacy.costs import GaussianCost
 from tidegauge.privacy.ledger import Ledger
@@ -39,7 +39,7 @@ def plan():
 
 
 def test_a_plan_comes_back_as_it_was_stored(plan):
-    again = GaugePlan.restore(plan.stored())
+    again = restore_gauge(plan.stored())
     assert again == plan
     assert again.fingerprint == plan.fingerprint
     assert plan.discovery.adaptive
@@ -61,19 +61,19 @@ def test_a_changed_discovery_is_refused(plan, name):
     stored = plan.stored()
     stored["discovery"] |= TAMPERED[name]
     with pytest.raises(InvalidParameter):
-        GaugePlan.restore(stored)
+        restore_gauge(stored)
 
 
 def test_a_discovery_cannot_be_taken_out_or_put_in(plan):
     stored = plan.stored()
     del stored["discovery"]
     with pytest.raises(InvalidParameter, match="either known cells or a discovery"):
-        GaugePlan.restore(stored)
+        restore_gauge(stored)
     views = {"views": [tg.Step()], "guarantee": tg.GaussianDP(1)}
     known = tg.plan(unit="event", end=200, cells=4, **views).plan
     assert "discovery" not in known.stored()
     with pytest.raises(InvalidParameter):
-        GaugePlan.restore(known.stored() | {"discovery": plan.stored()["discovery"]})
+        restore_gauge(known.stored() | {"discovery": plan.stored()["discovery"]})
 
 
 def test_a_strategy_that_is_not_proved_for_items_is_refused(plan):
@@ -81,7 +81,7 @@ def test_a_strategy_that_is_not_proved_for_items_is_refused(plan):
     assert isinstance(comb.strategy, Comb)
     changed = replace(plan, strategy=comb.strategy, law=comb.law)
     with pytest.raises(InvalidParameter, match="proved for unknown items"):
-        changed.verify()
+        verify_gauge(changed)
 
 
 def test_noise_of_another_discovery_shares_no_word(plan):
@@ -121,7 +121,7 @@ def test_behind_a_comb_items_are_discovered_in_windows():
     found = design(asked(views=[tg.Window(24)], end=None))
     assert isinstance(found.strategy, Comb)
     assert "window_24" == found.discovery.view
-    assert found == GaugePlan.restore(found.stored())
+    assert found == restore_gauge(found.stored())
 
 
 def test_delta_is_split_over_the_gauges_that_discover():
@@ -134,7 +134,7 @@ def test_delta_is_split_over_the_gauges_that_discover():
     assert one.discovery.delta == two.discovery.delta == Fraction(1, 4 * 10**6)
     assert known.discovery is None
     assert isinstance(known.cost, GaussianCost)
-    ledger = Ledger(one.guarantee, names=one.discovery.delta + two.discovery.delta)
+    ledger = Ledger(one.guarantee, delta_for_names=one.discovery.delta + two.discovery.delta)
     ledger.charge({"one": one.cost, "two": two.cost, "known": known.cost})
     assert 0 <= ledger.left < Fraction(1, 10**9)
     assert ledger.total() == tg.ApproxDP(1, 1e-6)
@@ -145,8 +145,10 @@ def test_a_stranger_recomputes_epsilon_at_delta_less_names(plan):
     (event,) = ledger.events()["events"]
     accountant = PLDAccountant()
     accountant.compose(dp_event.GaussianDpEvent(event["noise_multiplier"]))
-    assert Fraction(1, 2 * 10**6) == ledger.names
-    assert 0.999 < accountant.get_epsilon(float(Fraction(1, 10**6) - ledger.names)) < 1.001
+    assert Fraction(1, 2 * 10**6) == ledger.delta_for_names
+    assert (
+        0.999 < accountant.get_epsilon(float(Fraction(1, 10**6) - ledger.delta_for_names)) < 1.001
+    )
     assert ledger.total(2) == tg.ApproxDP(ledger.total(2).epsilon, 2e-6)
     assert 1.4 < ledger.total(2).epsilon < 2
 
@@ -154,7 +156,7 @@ def test_a_stranger_recomputes_epsilon_at_delta_less_names(plan):
 def test_the_share_of_delta_moves_noise_and_threshold_apart():
     noise, threshold = [], []
     for share in (0.01, 0.5, 0.99):
-        found = design(asked(discover_of(tg.Running(), share)))
+        found = design(asked(Discover(tg.Running(), share)))
         noise.append(found.law.scale / 2**found.strategy.lattice_bits)
         threshold.append(found.discovery.threshold / noise[-1])
     assert sorted(noise) == noise
@@ -166,13 +168,13 @@ def test_names_need_a_delta(guarantee):
     with pytest.raises(UnsupportedCombination, match="chance, which is a delta"):
         design(asked(epsilon=None, delta=None, guarantee=guarantee))
     with pytest.raises(InvalidParameter, match="part of a delta"):
-        Ledger(guarantee, names=Fraction(1, 10**9))
+        Ledger(guarantee, delta_for_names=Fraction(1, 10**9))
 
 
 def test_names_cannot_cost_more_than_delta():
     for names in (Fraction(1, 10**6), Fraction(1, 2)):
         with pytest.raises(InvalidParameter, match="part of a delta"):
-            Ledger(tg.ApproxDP(1, 1e-6), names=names)
+            Ledger(tg.ApproxDP(1, 1e-6), delta_for_names=names)
     assert (0, 0) == deltas(tg.PureDP(1), [None, None])
 
 
@@ -183,7 +185,7 @@ def test_names_cannot_cost_more_than_delta():
 )  # fmt: skip
 def test_impossible_parameters_are_refused(changes):
     with pytest.raises(InvalidParameter):
-        discover_of(**changes)
+        Discover(**changes)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +217,7 @@ def test_nothing_rests_on_a_made_up_number_of_cells():
             names = ("touched_cells", "moved_cells", "event_l1", "event_l2_squared", "shared_cells")
             for name in names:
                 assert getattr(unknown, name) == getattr(many, name)
-    one, more = (design(asked(discover_of(tg.Running(), expected_items=n))) for n in (1, 1 << 20))
+    one, more = (design(asked(Discover(tg.Running(), expected_items=n))) for n in (1, 1 << 20))
     assert one.law == more.law
     assert one.discovery.threshold == more.discovery.threshold
 

@@ -22,7 +22,13 @@ from tidegauge.mechanisms import item_keys
 from tidegauge.noise.randomness import stored_words
 
 KEY = b"k" * 32
-ASKED = {"unit": "event", "epsilon": 4, "delta": 1e-3, "end": 40, "discover": tg.Running()}
+ASKED = {
+    "unit": "event",
+    "epsilon": 4,
+    "delta": 1e-3,
+    "end": 40,
+    "discover": tg.Discover(tg.Running()),
+}
 VIEWS = {"total": tg.Running(), "week": tg.Window(7)}
 NAMES = ["milk", "Milk", "", "ü", "u\u0308", "a\nb", "a,b", "1", "1.0", " 1", "\0", "é" * 3000]
 
@@ -211,8 +217,8 @@ def test_steps_without_events_or_without_a_step_are_releases_without_items():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"discover": "month"}, {"discover": 7}, {"delta_share": 1}, {"delta_share": 0},
-     {"max_items": 0}, {"repeats": 0}, {"expected_items": 0}, {"end": 0}, {"unit": None}],
+    [{"discover": "week"}, {"discover": tg.Window(7)}, {"max_items": 0}, {"repeats": 0},
+     {"end": 0}, {"unit": None}],
 )  # fmt: skip
 def test_impossible_parameters_are_refused(changes):
     with pytest.raises(InvalidParameter):
@@ -226,9 +232,9 @@ def test_what_an_event_may_add_is_charged():
     assert many.threshold > 5 * one.threshold
 
 
-def test_a_view_can_be_named_to_discover_in():
-    assert gauge(discover="week").plan.discovery.decay == tg.Window(7)
-    assert gauge(discover="total").threshold == gauge().threshold
+def test_any_decay_can_be_asked_to_discover():
+    assert gauge(discover=tg.Discover(tg.Window(7))).plan.discovery.view == "week"
+    assert gauge(discover=tg.Discover(tg.Running())).threshold == gauge().threshold
 
 
 def test_a_gauge_stays_where_it_is():
@@ -298,7 +304,7 @@ def test_an_interrupted_gauge_goes_no_further(part, monkeypatch):
 @pytest.mark.parametrize("end", [10, 40])
 def test_why_nothing_can_be_discovered_is_said(end):
     with pytest.raises(UnsupportedCombination, match="part of delta of at least 1e-100") as told:
-        gauge(delta=1e-90, delta_share=1e-12, end=end)
+        gauge(delta=1e-90, discover=tg.Discover(delta_share=1e-12), end=end)
     assert 1 == str(told.value).count("Expected")
 
 

@@ -9,8 +9,8 @@ import tidegauge as tg
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.intervals import band_of, tails
-from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import request_of
+from tidegauge.mechanisms.restoring import restore_gauge
 from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.testing import seeded_gauge
 
@@ -88,7 +88,7 @@ def test_whole_curves_are_covered_with_the_probability_of_the_level(guarantee, e
 
 def test_the_band_is_stored_and_is_no_part_of_what_is_measured():
     one, other = plan(), plan(band="simultaneous", level=0.5)
-    assert GaugePlan.restore(other.stored()) == other
+    assert restore_gauge(other.stored()) == other
     assert one.fingerprint == other.fingerprint
     assert "simultaneous" in other.statement()
 

@@ -13,6 +13,7 @@ import tidegauge as tg
 from tidegauge.mechanisms.mean import Bounds, MeanReading, mean_request
 from tidegauge.mechanisms.ratio import ratio_interval
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.restoring import restore_gauge
 from tidegauge.testing import seeded_meter
 
 ADD, REPLACE = "add_or_remove_one", "replace_one"
@@ -228,13 +229,13 @@ def test_one_monster_counts_as_the_bound():
 
 def test_a_plan_of_means_is_stored_and_restored():
     plan = tg.MeanGauge(**MEAN).plan
-    again = type(plan).restore(plan.stored())
+    again = restore_gauge(plan.stored())
     assert plan == again
     assert again.neighbors.paired
     forged = plan.stored()
     del forged["neighbors"]["paired"]
     forged["neighbors"]["max_cells"] = 1
-    restored = type(plan).restore(forged)
+    restored = restore_gauge(forged)
     assert restored.fingerprint != plan.fingerprint
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.design import compare
-from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
+from tidegauge.mechanisms.restoring import restore_gauge, verify_gauge
 from tidegauge.mechanisms.selection import Select, Selection, pick_rho, quiet_margin, shown_cells
 from tidegauge.papers.cardoso_rogers.accounting import sparse_rho
 from tidegauge.privacy.costs import Currency, GaussianCost, PureCost, ZCDPCost, price
@@ -87,7 +87,7 @@ def test_a_plan_spends_all_of_its_guarantee_and_keeps_its_shares(guarantee):
     assert 0 <= spent.left <= whole / 10**6
     choices = plan.charges("a")["a, choices"].rho
     assert math.isclose(choices, whole / 2, rel_tol=1e-6)
-    assert plan == GaugePlan.restore(plan.stored())
+    assert plan == restore_gauge(plan.stored())
     assert spent.total() == ZCDP(whole - spent.left)
 
 
@@ -191,12 +191,12 @@ def test_plans_whose_numbers_were_changed_are_refused():
         replace(plan, neighbors=replace(plan.neighbors, cells=8), selection=replace(chosen, k=8)),
     ):
         with pytest.raises(InvalidParameter):
-            broken.verify()
+            verify_gauge(broken)
     from tidegauge.errors import BudgetExceeded
 
     for broken in (replace(chosen, scale=chosen.scale / 2), replace(chosen, epsilon=Fraction(1))):
         with pytest.raises(BudgetExceeded):
-            replace(plan, selection=broken).verify()
+            verify_gauge(replace(plan, selection=broken))
 
 
 def test_no_other_view_can_be_made():

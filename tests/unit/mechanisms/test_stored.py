@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tidegauge.errors import BudgetExceeded, InvalidParameter
 from tidegauge.mechanisms.design import design
-from tidegauge.mechanisms.plan import GaugePlan
+from tidegauge.mechanisms.plain_data import fraction_of, fraction_text
 from tidegauge.mechanisms.request import request_of
-from tidegauge.mechanisms.stored import fraction_of, fraction_text, plain, read_as
+from tidegauge.mechanisms.restoring import restore_gauge
+from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.privacy.guarantee import GaussianDP
 from tidegauge.privacy.unit import Contributions
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
@@ -147,7 +148,7 @@ def plan(request):
 
 
 def test_a_plan_comes_back_bit_for_bit(plan):
-    restored = GaugePlan.restore(as_stored(plan))
+    restored = restore_gauge(as_stored(plan))
     assert restored == plan
     assert restored.stored() == plan.stored()
     assert restored.fingerprint == plan.fingerprint
@@ -175,7 +176,7 @@ def test_the_plans_above_hold_every_strategy():
 
 def test_an_id_unit_comes_back():
     plan = made(Blt, unit=Contributions(20, min_separation=2))
-    assert GaugePlan.restore(as_stored(plan)) == plan
+    assert restore_gauge(as_stored(plan)) == plan
 
 
 def test_restoring_fits_nothing(monkeypatch):
@@ -183,7 +184,7 @@ def test_restoring_fits_nothing(monkeypatch):
 
     stored = [as_stored(plan) for plan in every_plan()]
     monkeypatch.setattr(blt, "fit", None)
-    assert [GaugePlan.restore(data) for data in stored] == every_plan()
+    assert [restore_gauge(data) for data in stored] == every_plan()
 
 
 def numbers(value, path=()):
@@ -213,7 +214,7 @@ def test_noise_below_sensitivity_over_cost_is_refused(plan):
     data = as_stored(plan)
     less = plan.law.scale * (1 - Fraction(1, 10**6))
     with pytest.raises(InvalidParameter, match="Expected a noise scale"):
-        GaugePlan.restore(changed(data, ("law", "scale"), less))
+        restore_gauge(changed(data, ("law", "scale"), less))
 
 
 def test_no_single_changed_number_weakens_the_promise(plan):
@@ -223,7 +224,7 @@ def test_no_single_changed_number_weakens_the_promise(plan):
     for path, value in numbers(data):
         for other in (value * 2, value * 3 + 1, value - 1, -value):
             try:
-                restored = GaugePlan.restore(changed(data, path, other))
+                restored = restore_gauge(changed(data, path, other))
             except (InvalidParameter, BudgetExceeded):
                 continue
             norm = Norm.L2 if type(restored.cost).__name__ == "GaussianCost" else Norm.L1
@@ -236,7 +237,7 @@ def test_no_single_changed_number_weakens_the_promise(plan):
 def test_a_cost_beyond_the_guarantee_is_refused():
     data = as_stored(made(Identity))
     with pytest.raises(BudgetExceeded):
-        GaugePlan.restore(changed(data, ("cost", "mu_squared"), Fraction(1, 99)))
+        restore_gauge(changed(data, ("cost", "mu_squared"), Fraction(1, 99)))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +271,7 @@ def test_a_cost_beyond_the_guarantee_is_refused():
 def test_what_was_not_written_by_us_is_refused(path, value, message):
     data = as_stored(made(Identity))
     with pytest.raises(InvalidParameter, match=message):
-        GaugePlan.restore(changed(data, path, value))
+        restore_gauge(changed(data, path, value))
 
 
 @pytest.mark.parametrize("name", sorted(as_stored(made(Identity))))
@@ -278,13 +279,13 @@ def test_a_missing_field_is_refused(name):
     data = as_stored(made(Identity))
     del data[name]
     with pytest.raises(InvalidParameter, match="got nothing of it"):
-        GaugePlan.restore(data)
+        restore_gauge(data)
 
 
 @pytest.mark.parametrize("data", [None, 1, "plan", []])
 def test_what_is_no_mapping_is_refused(data):
     with pytest.raises(InvalidParameter, match="to be a mapping"):
-        GaugePlan.restore(data)
+        restore_gauge(data)
 
 
 @given(st.fractions())

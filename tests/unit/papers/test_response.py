@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tidegauge.errors import InvalidInput, InvalidParameter, LiveState, UnsupportedCombination
-from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
+from tidegauge.mechanisms.restoring import restore_gauge, verify_gauge
 from tidegauge.noise.intervals import exp_bracket
 from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.noise.randomness import AesWords
@@ -156,7 +156,7 @@ def test_a_restored_plan_is_read_without_bias(bit: int) -> None:
     """As a gauge reads it: the bias is taken out by what decodes."""
     cells = 50_000
     with RandomizedResponse(Fraction(1, 2), decay=Window(3), cells=cells) as system:
-        plan = GaugePlan.restore(system.plan.stored())
+        plan = restore_gauge(system.plan.stored())
     assert plan == system.plan
     assert "randomised response" in plan.statement()
     measured = seeded_meter(3, plan).measure(np.full((4, cells), bit))
@@ -183,7 +183,7 @@ def test_a_plan_of_other_flips_than_it_claims_is_refused(changed: dict[str, Any]
     with RandomizedResponse(guarantee=PureDP(Fraction(1))) as system:
         plan = replace(system.plan, **changed)
     with pytest.raises(InvalidParameter, match="Expected"):
-        plan.verify()
+        verify_gauge(plan)
 
 
 def test_totals_beyond_a_bit_count_as_one() -> None:

@@ -8,12 +8,13 @@ from configs import FLIGHTS
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.planning.config import config_of
+from tidegauge.planning.constants import declared
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
-from tidegauge.planning.sentences import at_rest, declared, left_out
+from tidegauge.planning.sentences import at_rest, left_out
 from tidegauge.planning.statement import privacy_text
-from tidegauge.planning.words import described
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.decay import Running, Window
 from tidegauge.strategies.distinct import Anchored, Shaped

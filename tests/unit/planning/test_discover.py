@@ -14,13 +14,14 @@ from tidegauge.engine.documents import documents, spend_of
 from tidegauge.errors import BudgetExceeded, InvalidParameter
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.promise import odds
 from tidegauge.planning.schema import config_schema
+from tidegauge.planning.spending import k_events
 from tidegauge.planning.statement import Further, first_page, privacy_data, privacy_text
-from tidegauge.planning.words import described, k_events
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP
 from tidegauge.privacy.k_events import k_event_table
 from tidegauge.strategies.blt import Comb
@@ -66,7 +67,7 @@ def test_what_is_asked_is_read(read):
     assert gauge.discover == Discover(Running(), Fraction(1, 4), 300)
     assert (gauge.by, gauge.other) == ((("dest", ()),), None)
     (gauge,) = read(CROSSED.replace("view: running", "view: 7d")).gauges
-    assert gauge.discover.decay == Window(168)
+    assert gauge.discover.view == Window(168)
     assert (gauge.by, gauge.other) == ((("dest", ()), ("carrier", ("UA", "DL"))), "other")
     (gauge,) = read(re.sub(r" *discover: \{view.*\n", "", CONFIG)).gauges
     assert gauge.discover == Discover(None, Fraction(1, 2), 100_000)
@@ -132,7 +133,9 @@ def test_running_names_need_an_end(read):
     (problem,) = caught.value.problems
     assert (11, 5) == (problem.line, problem.column)
     assert "Expected a stream with an end" in problem.message
-    assert plan_of(read(endless.replace("view: running", "view: 7d"))).names == Fraction(1, 4000000)
+    assert plan_of(read(endless.replace("view: running", "view: 7d"))).delta_for_names == Fraction(
+        1, 4000000
+    )
 
 
 @pytest.mark.parametrize("text", [CONFIG, CROSSED, TWO], ids=["one", "crossed", "two"])
@@ -150,7 +153,7 @@ def test_delta_is_split_between_names_and_noise(planned):
     plan = planned(TWO)
     to, miles = (gauge.mechanism.discovery.delta for gauge in plan.gauges)
     assert (Fraction(1, 8 * 10**6), Fraction(1, 4 * 10**6)) == (to, miles)
-    assert plan.names == to + miles
+    assert plan.delta_for_names == to + miles
     assert plan.ledger.guarantee == plan.guarantee == ApproxDP(1, Fraction(1, 10**6))
 
 
@@ -260,14 +263,14 @@ def test_names_add_to_the_odds_and_to_every_delta(planned):
     plan = planned(CONFIG.replace("1e-6", "0.01"))
     mu = plan.spent_on_noise().mu
     normal = NormalDist()
-    found = 100 * (normal.cdf(normal.inv_cdf(0.05) + float(mu)) + float(plan.names))
+    found = 100 * (normal.cdf(normal.inv_cdf(0.05) + float(mu)) + float(plan.delta_for_names))
     (percent,) = re.findall(r"at most ([\d.]+) times", odds(plan))
     assert found <= float(percent) <= found + 0.11
     rows = k_events(plan)
     noise = k_event_table(plan.spent_on_noise(), Fraction(3, 400), [row.events for row in rows])
     for row, alone in zip(rows, noise, strict=True):
         assert row.epsilon == alone.epsilon
-        assert row.delta >= min(1, alone.delta + row.events * plan.names) * (1 - 1e-9)
+        assert row.delta >= min(1, alone.delta + row.events * plan.delta_for_names) * (1 - 1e-9)
 
 
 def test_deltas_of_several_units_are_those_of_one_after_the_other():

@@ -12,10 +12,11 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from unit.planning.test_privacy_text import planned, spends_of
 
 from tidegauge.engine.documents import ledger_data
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import guarantee_of_all, odds
+from tidegauge.planning.spending import delta_of, epsilon_of, k_events
 from tidegauge.planning.statement import Further, privacy_data, privacy_text
-from tidegauge.planning.words import delta_of, described, epsilon_of, k_events
 from tidegauge.privacy.guarantee import ApproxDP
 
 TEXT = """\

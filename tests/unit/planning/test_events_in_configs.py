@@ -7,11 +7,11 @@ from unit.planning.configs import BASKETS, RECORDS, SMALL
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.statement import privacy_data, privacy_text
-from tidegauge.planning.words import described
 
 SETS = SMALL.replace("step: 1h", "step: 1h\nend: 2013-01-03T00:00:00Z\nevent: basket_id").replace(
     "{departures: count}",

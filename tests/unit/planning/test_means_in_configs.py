@@ -8,13 +8,14 @@ from configs import FLIGHTS
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.planning.config import config_of
+from tidegauge.planning.constants import declared
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
-from tidegauge.planning.sentences import declared, left_out
+from tidegauge.planning.sentences import left_out
 from tidegauge.planning.statement import privacy_text
 from tidegauge.planning.target import targets_of
-from tidegauge.planning.words import described
 
 HEAD = FLIGHTS.split("gauges:")[0]
 DELAY = "mean: {column: arr_delay, bounds: [-30, 120], round_to: 0.5}"

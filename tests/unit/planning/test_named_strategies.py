@@ -6,11 +6,12 @@ import pytest
 from unit.planning.configs import SMALL
 
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.restoring import restore_gauge
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
-from tidegauge.planning.words import described
 from tidegauge.strategies.blocks import Blocks
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.distinct import Anchored
@@ -185,7 +186,7 @@ def test_flips_are_pure_and_told_as_what_they_are(read):
     stored = mechanism.stored()
     stored["strategy"]["scale"] = "1/2"  # another bias than that of the flips
     with pytest.raises(InvalidParameter, match="bias"):
-        type(mechanism).restore(stored)
+        restore_gauge(stored)
     stored["law"]["scale"] = "1/2"  # flips that do not pay
     with pytest.raises(InvalidParameter, match="noise scale"):
-        type(mechanism).restore(stored)
+        restore_gauge(stored)

@@ -11,7 +11,7 @@ import pytest
 from unit.planning.configs import ALL, BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.stored import fraction_text
+from tidegauge.mechanisms.plain_data import fraction_text
 from tidegauge.planning.config import config_of
 from tidegauge.planning.plan import Plan, canonical_bytes
 from tidegauge.planning.planner import plan_of
@@ -325,14 +325,16 @@ def test_no_single_changed_number_is_read_as_a_weaker_promise(plans, name):
 
 
 def test_without_the_check_a_weaker_plan_would_be_read(plans, monkeypatch):
-    from tidegauge.mechanisms.plan import GaugePlan
+    from tidegauge.mechanisms import restoring
+    from tidegauge.planning import plan
 
     data = json.loads(plans["flights"].canonical())
     path = ("gauges", 0, "mechanism", "law", "scale")
     weaker = changed(data, path, plans["flights"].gauges[0].mechanism.law.scale / 2)
     with pytest.raises(InvalidParameter, match="noise scale"):
         Plan.from_bytes(weaker)
-    monkeypatch.setattr(GaugePlan, "verify", lambda self: None)
+    for module in (restoring, plan):
+        monkeypatch.setattr(module, "verify_gauge", lambda plan: None)
     assert Plan.from_bytes(weaker).gauges[0].mechanism.law.scale < (
         plans["flights"].gauges[0].mechanism.law.scale
     )

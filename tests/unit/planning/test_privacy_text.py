@@ -16,12 +16,13 @@ from unit.planning.configs import ALL, FLIGHTS
 
 from tidegauge.engine.documents import documents, ledger_data, spend_of, unit_sentence
 from tidegauge.planning.config import config_of
+from tidegauge.planning.constants import declared
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.promise import guarantee_of_all, odds, promise
-from tidegauge.planning.sentences import at_rest, declared, duties, left_out, not_covered
+from tidegauge.planning.sentences import at_rest, duties, left_out, not_covered
+from tidegauge.planning.spending import epsilon_of, k_events
 from tidegauge.planning.statement import Further, first_page, privacy_data, privacy_text
-from tidegauge.planning.words import epsilon_of, k_events
 from tidegauge.privacy.conversion import epsilon_from_mu, epsilon_from_rho
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 
@@ -353,7 +354,7 @@ def test_a_mixed_spend_is_read_through_its_divergence():
     plan = planned(ALL["flights"])
 
     class Other:
-        names, guarantee, event = Fraction(0), plan.guarantee, None
+        delta_for_names, guarantee, event = Fraction(0), plan.guarantee, None
 
         def spent_on_noise(self, releases=1):
             return ZCDP(Fraction(1, 100) * releases)

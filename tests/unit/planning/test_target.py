@@ -11,10 +11,10 @@ from unit.planning.configs import BASKETS, FLIGHTS, RECORDS, SMALL
 
 from tidegauge.errors import InvalidParameter
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.target import budget_for, targets_of
 from tidegauge.planning.widest import last_step, noise_curve, worst_half_width
-from tidegauge.planning.words import described
 from tidegauge.strategies.blt import Blt, Comb
 from tidegauge.strategies.decay import Running
 

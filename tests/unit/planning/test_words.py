@@ -11,9 +11,11 @@ from ruamel.yaml import YAML
 from unit.planning.configs import ALL, FLIGHTS, SMALL
 
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.schema import config_schema
-from tidegauge.planning.words import budget_share, described, ratio_to_bound
+from tidegauge.planning.spending import budget_share
+from tidegauge.planning.widest import ratio_to_bound
 from tidegauge.strategies.decay import Running
 
 

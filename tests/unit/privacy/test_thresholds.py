@@ -81,7 +81,7 @@ def test_nothing_can_be_set_apart_of_what_has_no_such_part(guarantee):
     with pytest.raises(InvalidParameter, match="part of each"):
         Ledger(guarantee, thresholds=APART)
     with pytest.raises(InvalidParameter, match="part of each"):
-        Ledger(WHOLE, names=Fraction(1, 10**10), thresholds=APART)
+        Ledger(WHOLE, delta_for_names=Fraction(1, 10**10), thresholds=APART)
 
 
 def test_a_threshold_alone_settles_no_currency():

@@ -6,21 +6,19 @@ are listed in ``docs/errata.md`` and proved in ``docs/proofs/bolot.md``.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tidegauge.exports import exported
 
 if TYPE_CHECKING:
     from tidegauge.papers.bolot.bounds import lower_bound, std_bound
     from tidegauge.papers.bolot.distinct import DistinctCount
     from tidegauge.papers.bolot.exponential import ExponentialSum
     from tidegauge.papers.bolot.histogram import DecayedHistogram
+    from tidegauge.papers.bolot.history import History
+    from tidegauge.papers.bolot.holistic import HolisticPredicateSum, changed_values
     from tidegauge.papers.bolot.perturbation import InputPerturbation
-    from tidegauge.papers.bolot.predicates import (
-        History,
-        HolisticPredicateSum,
-        PredicateSum,
-        changed_values,
-    )
+    from tidegauge.papers.bolot.predicate import PredicateSum
     from tidegauge.papers.bolot.response import RandomizedResponse
     from tidegauge.papers.polynomial_sum import PolynomialSum
     from tidegauge.papers.windows import AllWindowSum, WindowSum
@@ -43,26 +41,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "bolot.bounds": ("lower_bound", "std_bound"),
-    "bolot.distinct": ("DistinctCount",),
-    "bolot.exponential": ("ExponentialSum",),
-    "bolot.histogram": ("DecayedHistogram",),
-    "bolot.perturbation": ("InputPerturbation",),
-    "bolot.predicates": ("History", "HolisticPredicateSum", "PredicateSum", "changed_values"),
-    "bolot.response": ("RandomizedResponse",),
-    "polynomial_sum": ("PolynomialSum",),
-    "windows": ("AllWindowSum", "WindowSum"),
+    "tidegauge.papers.bolot.bounds": ("lower_bound", "std_bound"),
+    "tidegauge.papers.bolot.distinct": ("DistinctCount",),
+    "tidegauge.papers.bolot.exponential": ("ExponentialSum",),
+    "tidegauge.papers.bolot.histogram": ("DecayedHistogram",),
+    "tidegauge.papers.bolot.history": ("History",),
+    "tidegauge.papers.bolot.holistic": ("HolisticPredicateSum", "changed_values"),
+    "tidegauge.papers.bolot.perturbation": ("InputPerturbation",),
+    "tidegauge.papers.bolot.predicate": ("PredicateSum",),
+    "tidegauge.papers.bolot.response": ("RandomizedResponse",),
+    "tidegauge.papers.polynomial_sum": ("PolynomialSum",),
+    "tidegauge.papers.windows": ("AllWindowSum", "WindowSum"),
 }
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"tidegauge.papers.{home}"), name)
-            globals()[name] = value  # found at once from here on
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = exported(__name__, _HOMES)

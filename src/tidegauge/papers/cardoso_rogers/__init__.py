@@ -17,8 +17,9 @@ histogram once. The corrections are listed in ``docs/errata.md`` and proved in
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tidegauge.exports import exported
 
 if TYPE_CHECKING:
     from tidegauge.papers.cardoso_rogers.algorithms import KnownGauss, KnownGumb, UnkGauss, UnkGumb
@@ -54,24 +55,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "algorithms": ("KnownGauss", "KnownGumb", "UnkGauss", "UnkGumb"),
-    "base_mech": ("BaseMech", "KnownBase", "best_base"),
-    "events": ("Shown",),
-    "meta": ("MetaAlgo",),
-    "one_shot": ("known_gauss", "known_gumb", "unk_gauss", "unk_gumb"),
-    "sparse": ("SparseGumb", "SparseNoise"),
-    "unk_base": ("UnkBase",),
+    "tidegauge.papers.cardoso_rogers.algorithms": (
+        "KnownGauss",
+        "KnownGumb",
+        "UnkGauss",
+        "UnkGumb",
+    ),
+    "tidegauge.papers.cardoso_rogers.base_mech": ("BaseMech", "KnownBase", "best_base"),
+    "tidegauge.papers.cardoso_rogers.events": ("Shown",),
+    "tidegauge.papers.cardoso_rogers.meta": ("MetaAlgo",),
+    "tidegauge.papers.cardoso_rogers.one_shot": (
+        "known_gauss",
+        "known_gumb",
+        "unk_gauss",
+        "unk_gumb",
+    ),
+    "tidegauge.papers.cardoso_rogers.sparse": ("SparseGumb", "SparseNoise"),
+    "tidegauge.papers.cardoso_rogers.unk_base": ("UnkBase",),
 }
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = value  # found at once from here on
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = exported(__name__, _HOMES)

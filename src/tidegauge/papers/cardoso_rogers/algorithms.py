@@ -139,6 +139,9 @@ class KnownGauss(OneShot):
     Examples:
         >>> KnownGauss(10, max_items=4).rho
         Fraction(1, 50)
+
+    References:
+        Cardoso and Rogers 2022, Table 1.
     """
 
     max_items: int
@@ -174,6 +177,9 @@ class KnownGumb(OneShot):
     Examples:
         >>> KnownGumb(10, k=5).rho
         Fraction(1, 20)
+
+    References:
+        Cardoso and Rogers 2022, Table 1.
     """
 
     k: int
@@ -215,6 +221,9 @@ class UnkGauss(OneShot):
         >>> algorithm = UnkGauss(1, max_items=1, delta=1e-6, kbar=10)
         >>> [round(float(a.offset), 6) for a in (algorithm, UnkGauss(1, max_items=1, delta=1e-6))]
         [7.722357, 5.753424]
+
+    References:
+        Cardoso and Rogers 2022, section 4.
     """
 
     max_items: int
@@ -285,6 +294,9 @@ class UnkGumb(OneShot):
     Examples:
         >>> round(float(UnkGumb(1, k=1, kbar=10, delta=1e-6).offset), 6)
         9.059048
+
+    References:
+        Cardoso and Rogers 2022, Table 1; Durfee and Rogers 2019.
     """
 
     k: int

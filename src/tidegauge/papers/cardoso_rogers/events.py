@@ -34,6 +34,11 @@ class Shown:
     Attributes:
         items: The items that are shown, sorted by their UTF-8 bytes.
         counts: Their noisy counts, float64 of shape (items,).
+
+    Examples:
+        >>> import numpy as np
+        >>> Shown(("bread", "milk"), np.array([8.25, 11.5])).as_dict()
+        {'bread': 8.25, 'milk': 11.5}
     """
 
     items: tuple[str, ...]

@@ -46,6 +46,13 @@ class SparseNoise:
         selection: tau of selections, whose Gumbel noise has the scale tau / 2.
         counts: Standard deviation of the noise of one block of a count.
         epsilon: Of one run of tests, until it passes.
+
+    Raises:
+        InvalidParameter: One of them is not above 0.
+
+    Examples:
+        >>> SparseNoise(50, 100, 0.05).epsilon
+        Fraction(1, 20)
     """
 
     selection: Fraction

@@ -6,8 +6,9 @@ Private continual release of real-valued data streams, NDSS 2019. The correction
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tidegauge.exports import exported
 
 if TYPE_CHECKING:
     from tidegauge.papers.perrier.budget import (
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "budget": (
+    "tidegauge.papers.perrier.budget": (
         "ErrorBudget",
         "error_budget",
         "first_needed",
@@ -50,20 +51,8 @@ _HOMES = {
         "quantile_risk",
         "tree_error",
     ),
-    "threshold": ("private_threshold", "smooth_sensitivity"),
-    "thresholded": ("ThresholdedSum",),
-    "tree": ("BinaryTree",),
+    "tidegauge.papers.perrier.threshold": ("private_threshold", "smooth_sensitivity"),
+    "tidegauge.papers.perrier.thresholded": ("ThresholdedSum",),
+    "tidegauge.papers.perrier.tree": ("BinaryTree",),
 }
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"tidegauge.papers.perrier.{home}"), name)
-            globals()[name] = value  # found at once from here on
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = exported(__name__, _HOMES)

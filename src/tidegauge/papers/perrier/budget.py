@@ -111,6 +111,12 @@ def tree_error(upper: float, end: int, epsilon: float, beta: float) -> float:
     :math:`\sqrt 8 \, (B / \epsilon) (\log_2 n)^{1.5} \ln(2 / \beta)`. ``BinaryTree.error_at`` has
     the exact one.
 
+    Args:
+        upper: B: the largest reading.
+        end: n: how many steps there are.
+        epsilon: What the tree spends.
+        beta: How often the noise may be larger.
+
     Examples:
         >>> f"{tree_error(1440, 10**6, 1, 0.02):.5e}", f"{tree_error(150, 10**6, 1, 0.02):.5e}"
         ('1.66903e+06', '1.73858e+05')
@@ -125,6 +131,12 @@ def outlier_error(gap: float, end: int, p: float, beta_out: float) -> float:
     The worst readings are at the upper bound with chance p, each cut by ``gap``, D = B - tau:
     :math:`\min_h (\ln(1/\beta) + n \ln(1 - p + p e^{hD})) / h`, at its true minimum. The paper's
     h = 1 / (D p n) gives six times as much in the example.
+
+    Args:
+        gap: D: how far the largest reading lies above the threshold.
+        end: n: how many steps there are.
+        p: The share of readings above the threshold.
+        beta_out: How often more may be cut off.
 
     Examples:
         >>> f"{outlier_error(1290, 10**6, 0.005, 0.004):.3e}"
@@ -146,6 +158,10 @@ def light_tail_excess(quantile: float, p: float) -> float:
     With :math:`\Pr[X > x] \le e^{-\gamma x}` from there on, :math:`\gamma = \ln(1/p) / x_p`, the
     expectation of :math:`(X - x_p)_+` is at most :math:`p / \gamma`.
 
+    Args:
+        quantile: The upper quantile of p, in units of the readings.
+        p: The share of readings above it.
+
     Examples:
         >>> import math
         >>> light_tail_excess(-math.log(0.005), 0.005)  # Exp(1): gamma = 1
@@ -158,6 +174,12 @@ def light_tail_error(quantile: float, end: int, p: float, beta_out: float) -> fl
     r"""Return what a threshold at the quantile or above cuts off a light tail, as an estimate.
 
     :math:`(x_p / \ln(1/p)) (\sqrt{np} + \sqrt{\ln(1/\beta)})^2`.
+
+    Args:
+        quantile: The upper quantile of p, in units of the readings.
+        end: n: how many steps there are.
+        p: The share of readings above it.
+        beta_out: How often more may be cut off.
 
     Examples:
         >>> f"{light_tail_error(150, 10**6, 0.005, 0.004):.2e}"
@@ -183,6 +205,12 @@ class ErrorBudget:
         outliers: What is cut off, at worst.
         light_outliers: What is cut off a light tail; None without its quantile.
         plain: The tree's noise without a threshold.
+
+    Examples:
+        >>> found = ErrorBudget(beta=0.02, first=100, risk=0.1, kappa=2, margin=3, noise=2e5,
+        ...                     outliers=6e6, light_outliers=2e5, plain=1.6e6)
+        >>> found.light_gain, round(found.worst_gain, 2)
+        (4.0, 0.26)
     """
 
     beta: float

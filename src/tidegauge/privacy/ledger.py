@@ -19,9 +19,14 @@ from typing import Any, TypeVar, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
+from tidegauge.privacy.apart import (
+    epsilon_at,
+    refuse_not_set_apart,
+    without_names,
+    without_thresholds,
+)
 from tidegauge.privacy.conversion import (
     epsilon_from_mu,
-    epsilon_from_rho,
     mu_from_epsilon_delta,
     rho_from_epsilon_delta,
 )
@@ -112,9 +117,9 @@ class Ledger:
         self._guarantee, self._delta_for_names = guarantee, delta_for_names
         self._noise, self._thresholds = guarantee, thresholds
         if delta_for_names:
-            self._noise = _without_names(guarantee, delta_for_names)
+            self._noise = without_names(guarantee, delta_for_names)
         if thresholds is not None:
-            self._noise = _without_thresholds(guarantee, delta_for_names, thresholds)
+            self._noise = without_thresholds(guarantee, delta_for_names, thresholds)
         self._charges: tuple[Charge, ...] = ()
         self._currency = Currency.MU_SQUARED if delta_for_names else _own_currency(guarantee)
         self._spent = Fraction(0)
@@ -227,7 +232,8 @@ class Ledger:
                     f"{type(cost).__name__}. It cannot be accounted for. Use GaussianCost, "
                     "PureCost, ZCDPCost or ThresholdCost."
                 )
-        self._refuse_thresholds(costs)
+        together = (*(charge.cost for charge in self._charges), *costs.values())
+        refuse_not_set_apart(together, self._thresholds)
         kinds: set[type[AnyCost]] = {type(cost) for cost in costs.values()} - {ThresholdCost}
         if not kinds:
             self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
@@ -241,25 +247,6 @@ class Ledger:
         self._currency = currency
         self._spent += needed
         self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
-
-    def _refuse_thresholds(self, costs: Mapping[str, AnyCost]) -> None:
-        """Refuse thresholds that spend more than was set apart for them."""
-        together = (*(charge.cost for charge in self._charges), *costs.values())
-        drawn = [cost for cost in together if isinstance(cost, ThresholdCost)]
-        apart = self._thresholds
-        if not drawn:
-            return
-        epsilon = sum((cost.epsilon for cost in drawn), Fraction(0))
-        delta = sum((cost.delta for cost in drawn), Fraction(0))
-        if apart is None or epsilon > apart.epsilon or delta > apart.delta:
-            raise BudgetExceeded(
-                f"Expected thresholds within what is set apart of {self._guarantee!r} for them, "
-                "got more. Noise is made for the rest, so that together they would exceed what was "
-                "promised. Give Ledger(..., thresholds=ApproxDP(epsilon, delta)) their sums.",
-                needed=epsilon,
-                left=Fraction(0) if apart is None else apart.epsilon,
-                total=Fraction(0) if apart is None else apart.epsilon,
-            )
 
     def total(self, releases: int = 1) -> Guarantee | None:
         """Return what all charges amount to together, the strongest that is proved; None: nothing.
@@ -312,14 +299,7 @@ class Ledger:
         if apart is None:
             return noise
         assert isinstance(self._noise, ApproxDP)
-        delta = self._noise.delta
-        match noise:
-            case GaussianDP(mu=mu):
-                epsilon = epsilon_from_mu(mu, delta)
-            case ZCDP(rho=rho):
-                epsilon = epsilon_from_rho(rho, delta)
-            case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
-                pass
+        epsilon, delta = epsilon_at(noise, self._noise.delta), self._noise.delta
         if releases == 1 and not self.left:
             epsilon = self._noise.epsilon
         return ApproxDP(epsilon + releases * apart.epsilon, delta + releases * apart.delta)
@@ -340,30 +320,6 @@ class Ledger:
             ['GaussianDpEvent']
         """
         return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
-
-
-def _without_names(guarantee: Guarantee, delta: Fraction) -> ApproxDP:
-    """What is left for noise of a guarantee that pays for names."""
-    if not isinstance(guarantee, ApproxDP) or not 0 < delta < guarantee.delta:
-        raise InvalidParameter(
-            f"Expected delta_for_names to be a part of a delta, got {shown(delta)} under "
-            f"{guarantee!r}. Names are shown with a small chance, and noise needs a delta, too. "
-            "Give a part of it."
-        )
-    return ApproxDP(guarantee.epsilon, guarantee.delta - delta)
-
-
-def _without_thresholds(guarantee: Guarantee, names: Fraction, apart: ApproxDP) -> ApproxDP:
-    """What is left for noise of a guarantee that pays for thresholds."""
-    if isinstance(guarantee, ApproxDP) and not names:
-        epsilon, delta = guarantee.epsilon - apart.epsilon, guarantee.delta - apart.delta
-        if epsilon > 0 and delta > 0:
-            return ApproxDP(epsilon, delta)
-    raise InvalidParameter(
-        f"Expected thresholds to have a part of an epsilon and a delta, got {apart!r} under "
-        f"{guarantee!r}, or names beside them. A threshold needs both, and so does the noise. "
-        "Promise epsilon and delta (ApproxDP), and give a part of each."
-    )
 
 
 def _own_currency(guarantee: Guarantee) -> Currency | None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tidegauge.checks import shown
 from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import ClipMeter
-from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
+from tidegauge.mechanisms.clip_plan import SHARE, ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.live import LiveGauge
 from tidegauge.mechanisms.mean import MeanRelease, Values, bounds_of, shaped_release
@@ -128,7 +128,7 @@ class ClippedGauge(LiveGauge[ClipPlan]):
         end: int | None = None,
         neighboring_relation: str = "add_or_remove_one",
         max_events_per_step: int | None = None,
-        share: float | Fraction = Fraction(1, 5),
+        share: float | Fraction = SHARE,
         level: float = 0.95,
         band: str = "pointwise",
     ) -> None:

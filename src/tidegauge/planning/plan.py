@@ -15,6 +15,7 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.clip_plan import EPOCH_EVENTS
 from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.stored import Reader, plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
@@ -52,6 +53,8 @@ from tidegauge.privacy.unit import (
     PrivacyUnit,
     relation_of,
 )
+from tidegauge.strategies.decay import Step
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import serves_rescaled
 
 __all__ = [
@@ -301,10 +304,11 @@ class Plan:
         for mechanism in (gauge.mechanism, bins):
             if not serves_rescaled(mechanism.strategy) or mechanism.guarantee != self.guarantee:
                 raise changed("measurements of which the noise is known", "others")
-            if mechanism.end != self.clock.end or mechanism.horizon != bins.horizon:
-                raise changed("a mechanism for these steps and views", "one for others")
-        if gauge.mechanism.views != gauge.views:
+        if gauge.mechanism.end != self.clock.end or gauge.mechanism.views != gauge.views:
             raise changed("a mechanism for these steps and views", "one for others")
+        once = isinstance(bins.strategy, Identity) and bins.max_per_step == EPOCH_EVENTS
+        if not once or bins.views != (("step", Step()),) or bins.last_step is not None:
+            raise changed("counts of magnitudes of each epoch", "others")
 
     def _verify_discovery(self) -> None:
         """Refuse gauges that discover their cells in another way than was asked for."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tidegauge.mechanisms.apart import with_views_apart
-from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.mechanisms.clip_plan import magnitudes_request
 from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.plan import GaugePlan
@@ -27,7 +27,7 @@ from tidegauge.planning.parts import (
 )
 from tidegauge.planning.plan import Plan
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, PrivacyUnit
-from tidegauge.strategies.decay import Decay, Running
+from tidegauge.strategies.decay import Decay
 
 __all__ = ["candidates_of", "compared", "plan_of"]
 
@@ -96,16 +96,9 @@ def _unit(config: Config) -> PrivacyUnit:
 def _magnitudes(config: Config, gauge: GaugeConfig) -> Request:
     """What counts the magnitudes of the values of a gauge whose clip is found."""
     assert gauge.clip is not None
+    neighbors = magnitude_neighbors(_unit(config), config.relation, gauge.low, gauge.high)
     return replace(
-        _request(config, gauge),
-        views=(("running", Running()),),
-        neighbors=magnitude_neighbors(_unit(config), config.relation, gauge.low, gauge.high),
-        max_per_step=gauge.max_per_step // UNIT,
-        level=0.95,
-        band="pointwise",
-        anticipate=(),
-        importance=(),
-        every=(),
+        magnitudes_request(_request(config, gauge), neighbors),
         name=f"{gauge.name}, magnitudes",
         budget_weight=gauge.budget_weight * gauge.clip,
     )

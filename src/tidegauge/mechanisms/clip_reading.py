@@ -47,7 +47,9 @@ def one_end(plan: ClipPlan, epochs: Float64, step: int, end: int, now: int | Non
     most = plan.bounds.high
     if end == 1:
         mine, others, most = others, mine, -plan.bounds.low
-    until = min(2 * step, plan.main.last_step or 2 * step)  # what is published next is judged
+    # what is published next is judged, and a clip that comes early by what is published later
+    until = 2 * max(step, plan.lag or 0)
+    until = min(until, plan.main.last_step or until)
     # the noise of a sum of clipped values, for a clip of 1: see docs/proofs/moving_clip.md
     parts = 2.0 if plan.of == "mean" else 1.0
     views = [

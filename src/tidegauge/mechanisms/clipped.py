@@ -71,8 +71,9 @@ class SumRelease:
 class ClippedGauge(LiveGauge[ClipPlan]):
     """A private sum or mean of values whose upper end nobody knows in advance.
 
-    A declared share of the budget counts the magnitudes of values; from the published counts the
-    clip is chosen, and chosen anew whenever the stream is twice as long. Values beyond it count as
+    A declared share of the budget counts the magnitudes of values, once an epoch of steps that are
+    fixed in advance; from the published counts the clip is chosen, and chosen anew whenever the
+    stream is twice as long. Values beyond it count as
     the clip. Until the counts leave little doubt, or for a tenth of the horizon, events wait and
     releases have no value; they count at the first step that has a clip.
 

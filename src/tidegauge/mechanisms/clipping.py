@@ -44,8 +44,8 @@ __all__ = [
 # in stds of a bin's noise:
 _APART = 4.8  # a count that stands out wherever it is: one false alarm in 50,000 looks at 20 bins
 _FOLLOWED = 3.7  # next to one that does
-_LEAST = 2.8  # where none does, the largest, if it is by as much
-_FEW, _PLENTY = 5.0, 400.0  # all events, for a first clip: late, and early
+_LEAST = 3.2  # where none does, the largest, if it is by as much
+_FEW, _PLENTY = 5.0, 200.0  # all events, for a first clip: late, and early
 
 _NEAR = 3  # octaves below the last that stands out which tell how fast the tail falls
 _MISFIT = 0.1  # no tail is a formula: counts may be off by so much
@@ -54,10 +54,9 @@ _RATES = np.geomspace(0.4, 80, 20)  # lambda
 _SHARP = 200.0  # k of tails that end within the octave, near its end, too: as equal values may do
 _ENDS = np.array([1.25, 1.5, 1.75, 2.0])
 _SHARP_BENDS, _SHARP_RATES = np.full(len(_ENDS), _SHARP), 30 * _SHARP / (_ENDS**_SHARP - 1)
-# log of the share of events beyond a is about -lambda / k: log lambda is normal around this many
-# times -log of the share, with such a std
-_RATE, _LOOSE = 1.0, 0.5
-_LEAST_RATE = 0.7
+# (x / x0)^k = -log of the share beyond x has lambda = k times that number at a; it is taken to be
+# lognormal around _RATE times it, which is at least _LEAST_RATE where nearly all lie beyond a
+_RATE, _LOOSE, _LEAST_RATE = 1.0, 0.5, 0.7
 _UNLIKELY = 1e-4  # tails of less weight, in parts of the likeliest one's, are left out
 
 _SHORTER = 8  # so many times shorter than all before the next one is an epoch before the lag
@@ -186,8 +185,8 @@ def tails(counts: Float64, std: float) -> Tails | None:
 
     Examples:
         >>> found = tails(np.array([800.0, 300, 90, -5, 4]), 10)
-        >>> found.octave, found.weights @ found.beyond(np.array([4.0, 8.0]))
-        (2, array([1, 2]))
+        >>> found.octave, (found.weights @ found.beyond(np.array([4.0, 8.0]))).round(1)
+        (2, array([83.7,  9.5]))
     """
     if not len(counts) or counts.max() < _LEAST * std:
         return None

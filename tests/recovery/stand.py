@@ -15,8 +15,7 @@ import polars as pl
 
 from tidegauge.engine.run import run
 from tidegauge.engine.source import Source
-from tidegauge.mechanisms.clip_plan import UNIT
-from tidegauge.mechanisms.clipping import octaves
+from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
 from tidegauge.mechanisms.design import compare, design
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.mechanisms.first_values import FirstValues, set_apart, spends, threshold_of
@@ -114,26 +113,15 @@ def mean_plan_of(*, end=48, pure=False):
 def clipped_plan_of(*, end=48):
     """A plan of the sum of ids, which are numbers, by kind, whose clip is found."""
     plan = plan_of(end=end)
-    asked = {"unit": "event", "end": end, "guarantee": GaussianDP(4)}
-    sums = request_of(
-        views=dict(plan.gauges[0].views), cells=len(KINDS) + 1, max_change=(0, UNIT), **asked
-    )
-    bins = request_of(views=[Running()], cells=1 + octaves(40), **asked)
-    share = Fraction(1, 5)
-    main, magnitudes = (
-        found.plan
-        for found in compare(
-            [
-                replace(sums, rescaled=True, budget_weight=1 - share),
-                replace(bins, rescaled=True, budget_weight=share),
-            ]
-        )
-    )
-    one = replace(
-        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=main,
-        clip=Clip(share, magnitudes),
+    found = clip_plan(
+        of="sum", bounds=Bounds(0, 40), cells=len(KINDS) + 1, views=dict(plan.gauges[0].views),
+        unit="event", end=end, guarantee=GaussianDP(4),
     )  # fmt: skip
-    return replace(plan, guarantee=main.guarantee, gauges=(one,))
+    one = replace(
+        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=found.main,
+        clip=Clip(found.share, found.bins),
+    )  # fmt: skip
+    return replace(plan, guarantee=found.main.guarantee, gauges=(one,))
 
 
 @cache

@@ -10,25 +10,29 @@ from typing import Any, Literal, final
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.clipping import octaves
+from tidegauge.mechanisms.clipping import next_epoch, octaves
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.mean import Bounds, refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.request import EVENTS_PER_STEP, cells_of, request_of
+from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, request_of
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import privacy_statement
+from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import Running
+from tidegauge.strategies.decay import Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import refuse_rescaled
-from tidegauge.strategies.strategy import MOST_STEPS
 
-__all__ = ["UNIT", "ClipPlan", "clip_plan"]
+__all__ = ["EPOCH_EVENTS", "SHARE", "UNIT", "ClipPlan", "clip_plan", "magnitudes_request"]
 
 UNIT = 1 << 20
 """A value at the clip, in the integers that are measured, whatever the clip is."""
+EPOCH_EVENTS = 1 << 40
+"""A count of magnitudes of a whole epoch is clamped to so many events."""
+SHARE = Fraction(1, 8)
+"""The part of the budget that learning the clip costs, unless another is declared."""
 
 
 @final
@@ -44,8 +48,8 @@ class ClipPlan:
         share: The part of the budget that finding the clip costs: of mu squared for counts of
             magnitudes, of epsilon for first values.
         main: Of the clipped values; for means, sums in the first half of the cells, then counts.
-        magnitudes: Of the counts of magnitudes: zeros, octaves above, octaves below; None: there
-            are none.
+        magnitudes: Of the counts of magnitudes, a step of it for each epoch: zeros, octaves above,
+            octaves below; None: there are none.
         cells: How many cells the values have.
         threshold: How the clip is drawn from first values; None: it is chosen from magnitudes.
     """
@@ -65,19 +69,34 @@ class ClipPlan:
         return self.magnitudes
 
     @property
-    def lag(self) -> int:
+    def lag(self) -> int | None:
         """The step up to which a first clip waits for counts that leave little doubt.
 
-        A tenth of the horizon; where that is unknown, the clip waits as long as it takes.
+        A tenth of the horizon; None: that is unknown, and the clip waits as long as it takes.
         """
         horizon = self.main.horizon
-        return MOST_STEPS if horizon is None else max(2, horizon // 10)
+        return None if horizon is None else max(2, horizon // 10)
+
+    def next_epoch(self, step: int) -> int:
+        """Return the first step of the epoch after that of ``step``: public, whatever the data."""
+        return next_epoch(step, self.lag)
+
+    def epochs_before(self, step: int) -> int:
+        """Return how many epochs end before ``step``."""
+        number, first = 0, self.next_epoch(1)
+        while first <= step:
+            number, first = number + 1, self.next_epoch(first)
+        return number
 
     @property
     def last_step(self) -> int | None:
-        """The last step that all measurements are proved for."""
-        plans = (self.main, *((self.magnitudes,) if self.magnitudes else ()))
-        return min((plan.last_step for plan in plans if plan.last_step is not None), default=None)
+        """The last step that is proved; counts of magnitudes are for any number of epochs."""
+        return self.main.last_step
+
+    @property
+    def max_events_per_step(self) -> int:
+        """Totals are clamped to those of so many events."""
+        return self.main.max_per_step // UNIT
 
     @property
     def above(self) -> int:
@@ -129,7 +148,8 @@ class ClipPlan:
         values = "sums and counts" if self.of == "mean" else "sums"
         gauges = {
             "clipped values": f"Their {values}: {self.main.in_words()} {self.in_words()}",
-            "magnitudes": f"Counts of values by size: {self.bins.in_words()}",
+            "magnitudes": "Counts of values by size, once an epoch of steps that are fixed in "
+            f"advance: {self.bins.in_words()}",
         }
         declared = {
             **self.main.declared(),
@@ -139,7 +159,7 @@ class ClipPlan:
             "max_per_step": None,
             "last step": self.last_step,
             "bounds": (self.bounds.low, self.bounds.high),
-            "max_events_per_step": self.bins.max_per_step,
+            "max_events_per_step": self.max_events_per_step,
             "share of the budget for magnitudes": self.share,
         }
         return privacy_statement(
@@ -155,7 +175,7 @@ def clip_plan(
     *,
     of: Any,
     bounds: Bounds,
-    share: Any = Fraction(1, 5),
+    share: Any = SHARE,
     cells: Any = None,
     max_events_per_step: Any = None,
     **asked: Any,
@@ -185,7 +205,7 @@ def clip_plan(
             f"Expected bounds around 0, got low={bounds.low} and high={bounds.high}. Clips are "
             "found from 0 on. Declare 0 as the nearer bound, or fixed bounds and no clip."
         )
-    why = "It is the part of the budget that learning the clip costs. Write 0.2."
+    why = "It is the part of the budget that learning the clip costs. Write 0.1."
     part = exact("share", share, above=0, below=1, why=why)
     if not Fraction(1, 100) <= part <= Fraction(1, 2):
         raise InvalidParameter(f"Expected share in [0.01, 0.5], got {shown(share)}. {why}")
@@ -215,11 +235,38 @@ def clip_plan(
             "clip."
         )
     count = 1 + octaves(max(bounds.high, 0)) + octaves(max(-bounds.low, 0))
-    magnitudes = request_of(**{**asked, "views": [Running()]}, cells=count, max_per_step=events)
+    unit, relation = sums.neighbors.unit, sums.neighbors.relation
+    magnitudes = magnitudes_request(sums, Neighbors(unit, relation, 0, 1, 1, count))
     requests = (
         replace(sums, rescaled=True, budget_weight=1 - part),
         replace(magnitudes, budget_weight=part),
     )
     main, bins = (found.plan for found in compare(requests))
     assert isinstance(main.strategy, Blt | Identity), "others were refused"
+    assert isinstance(bins.strategy, Identity), "nothing else counts steps alone with less noise"
     return ClipPlan(of, bounds, part, main, bins, number)
+
+
+def magnitudes_request(values: Request, neighbors: Neighbors) -> Request:
+    """Return what counts magnitudes beside a measurement of values: a step for each epoch.
+
+    Args:
+        values: What the values are measured with.
+        neighbors: What a unit moves in the counts of one epoch, or of several together.
+    """
+    return replace(
+        values,
+        views=(("step", Step()),),
+        cells=None,
+        scalar=False,
+        neighbors=neighbors,
+        max_per_step=EPOCH_EVENTS,
+        horizon=None,
+        end=None,
+        level=0.95,
+        band="pointwise",
+        anticipate=(),
+        importance=(),
+        every=(),
+        rescaled=True,
+    )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, ValidatorFunctionWrapHandler, WrapValidator
 
+from tidegauge.mechanisms.clip_plan import SHARE
 from tidegauge.planning import fields
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.reading import Form, Line, Number, Text, choice, refusal, scalar
@@ -54,7 +55,7 @@ class AutoForm(Form):
     """A clip that is chosen from published counts of magnitudes."""
 
     share: Number = Field(
-        Fraction(1, 5), description="The part of the gauge's budget that learning the clip costs"
+        SHARE, description="The part of the gauge's budget that learning the clip costs"
     )
 
 

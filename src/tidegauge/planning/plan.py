@@ -15,6 +15,7 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.clip_plan import EPOCH_EVENTS
 from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.first_values import Threshold, set_apart
 from tidegauge.mechanisms.plain_data import Reader
@@ -56,6 +57,8 @@ from tidegauge.privacy.unit import (
     PrivacyUnit,
     relation_of,
 )
+from tidegauge.strategies.decay import Step
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import serves_rescaled
 
 __all__ = [
@@ -323,6 +326,10 @@ class Plan:
             mechanisms.append(clip.mechanism)
             if clip.mechanism.neighbors != magnitude_neighbors(unit, relation, *bounds):
                 raise changed("a mechanism for this unit, range and cells", "one for others")
+            bins = clip.mechanism
+            once = isinstance(bins.strategy, Identity) and bins.max_per_step == EPOCH_EVENTS
+            if not once or bins.views != (("step", Step()),) or bins.last_step is not None:
+                raise changed("counts of magnitudes of each epoch", "others")
         if gauge.mechanism.neighbors != clipped_neighbors(
             unit, relation, *bounds, len(gauge.cells), mean=mean
         ):
@@ -330,9 +337,7 @@ class Plan:
         for mechanism in mechanisms:
             if not serves_rescaled(mechanism.strategy) or mechanism.guarantee != self.guarantee:
                 raise changed("measurements of which the noise is known", "others")
-            if mechanism.end != self.clock.end or mechanism.horizon != mechanisms[-1].horizon:
-                raise changed("a mechanism for these steps and views", "one for others")
-        if gauge.mechanism.views != gauge.views:
+        if gauge.mechanism.end != self.clock.end or gauge.mechanism.views != gauge.views:
             raise changed("a mechanism for these steps and views", "one for others")
 
     def _verify_discovery(self) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.apart import with_views_apart
-from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.mechanisms.clip_plan import magnitudes_request
 from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.first_values import (
@@ -37,7 +37,7 @@ from tidegauge.planning.parts import (
 from tidegauge.planning.plan import Plan
 from tidegauge.privacy.costs import ThresholdCost
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, PrivacyUnit
-from tidegauge.strategies.decay import Decay, Running
+from tidegauge.strategies.decay import Decay
 
 __all__ = ["candidates_of", "compared", "plan_of"]
 
@@ -128,16 +128,9 @@ def _clip(
 
 def _magnitudes(config: Config, gauge: GaugeConfig) -> Request:
     """What counts the magnitudes of the values of a gauge whose clip is found."""
+    neighbors = magnitude_neighbors(_unit(config), config.relation, gauge.low, gauge.high)
     return replace(
-        _request(config, gauge),
-        views=(("running", Running()),),
-        neighbors=magnitude_neighbors(_unit(config), config.relation, gauge.low, gauge.high),
-        max_per_step=gauge.max_per_step // UNIT,
-        level=0.95,
-        band="pointwise",
-        anticipate=(),
-        importance=(),
-        every=(),
+        magnitudes_request(_request(config, gauge), neighbors),
         name=f"{gauge.name}, magnitudes",
         budget_weight=gauge.budget_weight * gauge.clip_share,
     )

@@ -1,18 +1,20 @@
 """The clip that finds itself, against the best fixed clip in hindsight; by simulation.
 
-The running mean of basket spend (cents, bound guessed at 5,000 dollars) and of arrival delays
-(minutes, earlier is 0, bound 1,440), one event a step, replace_one, delta 1/n^2. Error: root mean
-square over the steps from n/10 on and over runs, of noise and of what the clip cuts off. The best
-fixed clip has all of the budget and is the one that turns out best. Prints ratios to it.
+The running mean of basket spend (cents, bound guessed at 5,000 dollars), of arrival delays
+(minutes, earlier is 0, bound 1,440) and of 100,000 values of other shapes (bound a million), one
+event a step, replace_one, delta 1/n^2. Error: root mean square over the steps from n/10 on and over
+runs, of noise and of what the clip cuts off. The best fixed clip has all of the budget and is the
+one that turns out best. Prints ratios to it.
 
-Counts of magnitudes get noise with the exact covariance of the real mechanism; the variance of
-what is published under the clips that they lead to is in closed form. So a run is cheap, and the
-number of runs only averages over choices.
+Counts of magnitudes are exact counts of each epoch with the noise of the real mechanism; the
+variance of what is published under the clips that they lead to is in closed form. So a run is
+cheap, and the number of runs only averages over choices.
 
-    python benchmarks/clip.py [--quick] [--runs 40] [--share 0.2]
+    python benchmarks/clip.py [--quick] [--runs 40] [--share 0.125]
 """
 
 import argparse
+import functools
 import importlib.util
 import math
 import zipfile
@@ -22,14 +24,26 @@ import numpy as np
 import polars as pl
 
 import tidegauge as tg
-from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
-from tidegauge.mechanisms.clip_reading import FIRST_CHOICE, following_choice, one_end
+from tidegauge.mechanisms.clip_plan import SHARE, UNIT, clip_plan
+from tidegauge.mechanisms.clip_reading import one_end
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.strategies.rescaled import covariances
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 READ = 80  # steps at which the error is read
+MANY, MOST = 100_000, 1_000_000
+SHAPES = {
+    "lognormal, sigma 1.2": lambda rng: rng.lognormal(6, 1.2, MANY),
+    "lognormal, sigma 2": lambda rng: rng.lognormal(5, 2, MANY),
+    "Pareto, 2.5": lambda rng: 1000 * (1 + rng.pareto(2.5, MANY)),
+    "Weibull, 0.5": lambda rng: 100 * rng.weibull(0.5, MANY),
+    "exponential": lambda rng: rng.exponential(1000, MANY),
+    "uniform to 30,000": lambda rng: rng.uniform(0, 30_000, MANY),
+    "normal, 10,000 +- 1,000": lambda rng: rng.normal(10_000, 1000, MANY),
+    "all 1,000": lambda rng: np.full(MANY, 1000.0),
+    "19 of 20 are 0": lambda rng: rng.exponential(500, MANY) * (rng.random(MANY) < 0.05),
+}
 
 
 def prepared(name):
@@ -71,40 +85,27 @@ def fixed(values, most, plan):
     return min(found)
 
 
-def noise_of_bins(plan, at, runs, rng):
-    """Noise of one count of magnitudes at the steps ``at``, with its covariance; (runs, steps)."""
-    changes = at[:-1]
-    # the running sum up to a change is a sum with factors 1 before it and 0 after
-    factors = np.tril(np.ones((len(at), len(at))))
-    bins = plan.bins.strategy
-    gains = covariances(bins, tg.Running(), at[-1:], changes, factors)[0]
-    root = np.linalg.cholesky(gains * plan.bins.law.std**2)
-    return lambda: root @ rng.normal(size=(len(at), plan.bins.neighbors.cells))
+def by_epoch(values, plan):
+    """The first step of each epoch, and the exact counts of magnitudes in those that end."""
+    firsts = [1]
+    while firsts[-1] <= len(values):
+        firsts.append(plan.next_epoch(firsts[-1]))
+    firsts = np.array(firsts[:-1])
+    bins, size = bins_of(values), plan.bins.neighbors.cells
+    parts = np.split(bins, firsts[1:] - 1)[: len(firsts) - 1]
+    return firsts, np.array([np.bincount(part, minlength=size) for part in parts])
 
 
-def choices(values, plan, noise, at, steps):
+def choices(plan, firsts, noisy):
     """The clips of one run: (first step, clip) for each change."""
-    n, found, now, due = len(values), [], None, FIRST_CHOICE
-    counts = dict(zip((at + 1).tolist(), steps + noise, strict=True))
-    while due <= n:
-        clip = one_end(plan, counts[due], due, 2, now) if due in counts else None
+    found, now = [], None
+    for number in range(1, len(firsts)):
+        step = int(firsts[number])
+        clip = one_end(plan, noisy[:number], step, 2, now)
         if clip is not None and clip != now:
-            found.append((due, clip))
+            found.append((step, clip))
             now = clip
-        due = following_choice(due, plan, now is None)
-    return found or [(n + 1, 0)]
-
-
-def may_choose(plan, n):
-    """Every step at which a clip may be chosen, wherever the first one is; few events give none."""
-    step, found = FIRST_CHOICE, set()
-    while step <= n:
-        later = step
-        while n // 50 <= later <= n and later not in found:
-            found.add(later)
-            later = following_choice(later, plan, False)
-        step = following_choice(step, plan, True)
-    return np.array(sorted(found))
+    return found or [(int(firsts[-1]), 0)]
 
 
 def error(values, plan, found, at):
@@ -136,34 +137,39 @@ def compare(values, most, epsilon, share, runs):
         neighboring_relation="replace_one", max_change=UNIT, max_per_step=UNIT,
     ).plan  # fmt: skip
     best, clip = fixed(values, most, whole)
-    at, rng = may_choose(plan, n) - 1, np.random.default_rng(1)
-    size = plan.bins.neighbors.cells
-    exact = np.cumsum(np.eye(size, dtype=np.int32)[bins_of(values)], axis=0)[at - 1]
-    draw = noise_of_bins(plan, at, runs, rng)
-    paths = [choices(values, plan, draw(), at, exact) for _ in range(runs)]
+    (firsts, exact), rng = by_epoch(values, plan), np.random.default_rng(1)
+    std = float(plan.bins.noise_std(tg.Step(), [1])[0])
+    noisy = (exact + std * rng.normal(size=exact.shape) for _ in range(runs))
+    paths = [choices(plan, firsts, counts) for counts in noisy]
     errors = np.array([error(values, plan, path, read_at(n)).mean() for path in paths])
     ratio = math.sqrt(errors.mean()) / best
     return best, clip, ratio, np.sqrt(np.quantile(errors, [0.1, 0.5, 0.9, 1])) / best, paths[0]
 
 
+def drawn(name):
+    """100,000 whole values of a shape, and the bound."""
+    values = np.rint(SHAPES[name](np.random.default_rng(5))).astype(int)
+    return np.clip(values, 0, MOST), MOST
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=40)
-    parser.add_argument("--share", type=float, default=0.2)
+    parser.add_argument("--share", type=float, default=float(SHARE))
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    runs, cases = given.runs, [("arrival delays", delays, 1.0), ("arrival delays", delays, 0.1)]
+    runs, data = given.runs, {"basket spend": baskets, "arrival delays": delays}
+    data |= {name: functools.partial(drawn, name) for name in SHAPES}
     if given.quick:
-        runs, cases = 3, cases[:1]
-    else:
-        cases = [("basket spend", baskets, 1.0), ("basket spend", baskets, 0.1), *cases]
+        runs, data = 3, {"exponential": data["exponential"]}
     print("data | epsilon | rmse of the best fixed clip | that clip | ours over it", end=" | ")
     print("10, 50, 90 and 100 % of runs | first run's clips from their steps on")
-    for name, load, epsilon in cases:
-        best, clip, ratio, spread, path = compare(*load(), epsilon, given.share, runs)
-        shown = " ".join(f"{part:.2f}" for part in spread)
-        row = name, epsilon, f"{best:.4g}", clip, f"{ratio:.2f}", shown, path[:8]
-        print(*row, sep=" | ", flush=True)
+    for name, load in data.items():
+        for epsilon in (1.0, 0.1):
+            best, clip, ratio, spread, path = compare(*load(), epsilon, given.share, runs)
+            shown = " ".join(f"{part:.2f}" for part in spread)
+            row = name, epsilon, f"{best:.4g}", clip, f"{ratio:.2f}", shown, path[:8]
+            print(*row, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

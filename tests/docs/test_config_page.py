@@ -16,6 +16,7 @@ SECTIONS = {
     "ConfigForm": "The file", "CsvForm": "csv", "PrivacyForm": "privacy", "IdForm": "privacy.unit",
     "GaugeForm": "gauges", "CountForm": "gauges: count", "SumForm": "gauges: sum",
     "MeanForm": "gauges: mean", "ClipForm": "gauges: clip", "AutoForm": "gauges: clip: auto",
+    "PerrierForm": "gauges: clip: perrier",
     "DistinctForm": "gauges: count_distinct", "TopForm": "gauges: top_k",
     "FileForm": "gauges: by", "DiscoverForm": "gauges: discover",
     "ViewForm": "gauges: views", "AboutForm": "about",

@@ -155,7 +155,7 @@ def test_a_plan_says_when_learning_a_clip_cannot_pay(tmp_path):
         ("[-20, 100000]", "[1, 5]", "bounds around 0"),
         ("share: 0.1", "share: 0.9", "share from 0.01 to 0.5"),
         ("{auto: {share: 0.1}}", "perrier", "Expected auto"),
-        ("{auto: {share: 0.1}}", "{perrier: {first: 100}}", "papers.perrier"),
+        ("{auto: {share: 0.1}}", "{}", "one of auto and perrier"),
         (", delta: 1.0e-9", "", "a delta beside clip"),
         ("views: [step", "views: [{polynomial: 1.5}", "half-lives"),
         ("views:", "strategy: WindowSum, views:", "no strategy beside clip"),

@@ -84,6 +84,54 @@ def test_center_and_scale_of_neighbors_meet_the_conditions(rule, laws):
         assert_private(rule, laws(rule, values, 1000), laws(rule, other, 1000))
 
 
+def judge_sizes(rule: ThresholdRule, laws: Any) -> None:
+    """Every list of up to four values up to 3, the empty one too, beside one with one value more.
+
+    And random ones, at many ranks: how many values lie beyond the quantile changes with the count.
+    """
+    for count in range(5):
+        for values in itertools.combinations_with_replacement(range(4), count):
+            for more in range(4):
+                assert_private(rule, laws(rule, values, 3), laws(rule, (*values, more), 3))
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        values = rng.integers(0, int(rng.choice([2, 30, 1001])), rng.integers(60))
+        more = np.append(values, rng.choice([0, 1000, rng.integers(1001)]))
+        assert_private(rule, laws(rule, values, 1000), laws(rule, more, 1000))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_number_of_values_may_be_private(rule, laws):
+    judge_sizes(rule, laws)
+
+
+def test_a_range_that_ends_at_the_largest_value_is_caught(laws, monkeypatch):
+    right = smooth.smooth_bound
+
+    def wrong(values: Any, rank: int, b: Fraction, most: float) -> Fraction:
+        return right(values, rank, b, max([1.0, *values]))
+
+    monkeypatch.setattr(smooth, "smooth_bound", wrong)
+    with pytest.raises(AssertionError):
+        judge_sizes(RULES[1], laws)
+
+
+def test_a_rank_that_falls_where_a_value_comes_is_caught(laws, monkeypatch):
+    def wrong(self: ThresholdRule, count: int) -> int:
+        return max(1, count // 2 if count % 2 else count)  # jumps by half of the list
+
+    monkeypatch.setattr(ThresholdRule, "rank", wrong)
+    with pytest.raises(AssertionError):
+        judge_sizes(RULES[1], laws)
+
+
+def test_at_most_one_more_value_lies_beyond_the_quantile_for_each_that_comes():
+    for rule in RULES:
+        beyond = [count - rule.rank(count) + 1 for count in range(2000)]
+        assert {0, 1} >= set(np.diff(beyond).tolist())
+        assert 1 == rule.rank(0) == rule.rank(1)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_the_conditions_give_epsilon_and_delta(rule):
     """P(|Z| > z) = e^-z, beyond the z up to which no ratio exceeds e^epsilon; and by quadrature."""

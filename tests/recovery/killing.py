@@ -1,9 +1,10 @@
 """Kills a run at every write, one after the other, and says what each resumed run made of it.
 
-    python killing.py ROOT resume|pure|distinct|mean|clip|found|chosen|restore|mutant|accept STRIDE
+    python killing.py ROOT MODE STRIDE
 
 ``resume`` goes on after each kill (``pure``: with noise of blocks that are still open;
 ``distinct``: with the values that were seen; ``mean``: of means; ``clip``: under a clip that moves;
+``drawn``: under one that is drawn from first values;
 ``found``: with cells that are discovered; ``chosen``: with cells that are chosen);
 ``restore`` brings an old copy of the store back instead; ``mutant`` does so with a run that writes
 its mark after publishing; ``accept`` kills a run that accepts a second release. Every STRIDE-th
@@ -48,6 +49,8 @@ if "mean" in sys.argv:
     PLAN = stand.mean_plan_of(end=30)
 if "clip" in sys.argv:
     PLAN = stand.clipped_plan_of(end=30)
+if "drawn" in sys.argv:
+    PLAN = stand.drawn_plan_of(end=30)
 if "found" in sys.argv:
     PLAN = stand.found_plan_of(end=30)
 if "chosen" in sys.argv:

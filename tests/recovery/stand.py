@@ -15,10 +15,10 @@ import polars as pl
 
 from tidegauge.engine.run import run
 from tidegauge.engine.source import Source
-from tidegauge.mechanisms.clip_plan import UNIT
-from tidegauge.mechanisms.clipping import octaves
+from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
 from tidegauge.mechanisms.design import compare, design
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.first_values import FirstValues, set_apart, spends, threshold_of
 from tidegauge.mechanisms.mean import Bounds, mean_request
 from tidegauge.mechanisms.request import Request, request_of
 from tidegauge.mechanisms.selection import Select
@@ -113,26 +113,35 @@ def mean_plan_of(*, end=48, pure=False):
 def clipped_plan_of(*, end=48):
     """A plan of the sum of ids, which are numbers, by kind, whose clip is found."""
     plan = plan_of(end=end)
-    asked = {"unit": "event", "end": end, "guarantee": GaussianDP(4)}
-    sums = request_of(
-        views=dict(plan.gauges[0].views), cells=len(KINDS) + 1, max_change=(0, UNIT), **asked
-    )
-    bins = request_of(views=[Running()], cells=1 + octaves(40), **asked)
-    share = Fraction(1, 5)
-    main, magnitudes = (
-        found.plan
-        for found in compare(
-            [
-                replace(sums, rescaled=True, budget_weight=1 - share),
-                replace(bins, rescaled=True, budget_weight=share),
-            ]
-        )
-    )
-    one = replace(
-        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=main,
-        clip=Clip(share, magnitudes),
+    found = clip_plan(
+        of="sum", bounds=Bounds(0, 40), cells=len(KINDS) + 1, views=dict(plan.gauges[0].views),
+        unit="event", end=end, guarantee=GaussianDP(4),
     )  # fmt: skip
-    return replace(plan, guarantee=main.guarantee, gauges=(one,))
+    one = replace(
+        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=found.main,
+        clip=Clip(found.share, found.bins),
+    )  # fmt: skip
+    return replace(plan, guarantee=found.main.guarantee, gauges=(one,))
+
+
+@cache
+def drawn_plan_of(*, end=48, first=12):
+    """The same plan with a clip that is drawn from the values of the first steps."""
+    plan, guarantee = plan_of(end=end), ApproxDP(4, Fraction(1, 1000))
+    asked = FirstValues(first, quantile=Fraction(1, 4))
+    (cost,) = spends(guarantee, [asked], [Fraction(1)])
+    sums = request_of(
+        views=dict(plan.gauges[0].views), cells=len(KINDS) + 1, max_change=(0, UNIT), unit="event",
+        end=end, guarantee=guarantee,
+    )  # fmt: skip
+    (found,) = compare([replace(sums, rescaled=True)], set_apart([cost]))
+    one = replace(
+        plan.gauges[0], kind="sum", column="id", low=0, high=40, mechanism=found.plan,
+        clip=threshold_of(asked, cost, Event()),
+    )  # fmt: skip
+    made = replace(plan, guarantee=guarantee, gauges=(one,))
+    made.verify()
+    return made
 
 
 @cache

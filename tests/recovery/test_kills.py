@@ -58,6 +58,11 @@ def test_a_clip_that_moves_and_what_waits_for_it_survive_a_kill(memory_path):
     check_resumed(seen, FILES)
 
 
+def test_a_clip_of_first_values_and_what_waits_for_it_survive_a_kill(memory_path):
+    seen, _ = killed(memory_path, "drawn", 29)
+    check_resumed(seen, FILES)
+
+
 def test_discovered_cells_and_their_noise_survive_a_kill(memory_path):
     seen, _ = killed(memory_path, "found", 23)
     check_resumed(seen, 12 - 2)  # the daily view has one aligned step

@@ -20,17 +20,10 @@ def tell_plan(terminal: Terminal, told: dict[str, Any]) -> None:
     _tell_gauges(terminal, told["gauges"])
     _tell_published(terminal, told["gauges"])
     for gauge in told["gauges"]:
-        if "ranked" in gauge:
-            terminal.data(f"{gauge['name']}: of each view and step {gauge['ranked']}.")
-        if "discovery" in gauge:
-            _tell_discovery(terminal, gauge["name"], gauge["discovery"])
-        if "choices" in gauge:
-            terminal.data(f"{gauge['name']}: {gauge['choices']['chosen']}.")
-        for view in gauge["views"]:
-            if "stands_out" in view:
-                terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
-    if "delta_spent" in told:
-        terminal.data(f"{told['delta_spent']}.")
+        _tell_of(terminal, gauge)
+    for apart in ("delta_spent", "thresholds"):
+        if apart in told:
+            terminal.data(f"{told[apart]}.")
     terminal.data("")
     columns = [Column(title, right=True) for title in ("together", "epsilon", "delta")]
     rows = [
@@ -58,6 +51,19 @@ def _tell_gauges(terminal: Terminal, gauges: list[dict[str, Any]]) -> None:
     ]
     terminal.table("What will be measured (no data was read)", columns, rows)
     terminal.data("")
+
+
+def _tell_of(terminal: Terminal, gauge: dict[str, Any]) -> None:
+    """What is known of one gauge beforehand, in sentences."""
+    if "ranked" in gauge:
+        terminal.data(f"{gauge['name']}: of each view and step {gauge['ranked']}.")
+    if "discovery" in gauge:
+        _tell_discovery(terminal, gauge["name"], gauge["discovery"])
+    if "choices" in gauge:
+        terminal.data(f"{gauge['name']}: {gauge['choices']['chosen']}.")
+    for view in gauge["views"]:
+        if "stands_out" in view:
+            terminal.data(f"{gauge['name']}, {view['name']}: {view['stands_out']}.")
 
 
 def _tell_discovery(terminal: Terminal, gauge: str, found: dict[str, Any]) -> None:

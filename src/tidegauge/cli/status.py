@@ -58,13 +58,15 @@ def status(terminal: Terminal, store: Path) -> None:
 
 
 def _cost(cost: AnyCost) -> str:
-    from tidegauge.privacy.costs import GaussianCost, ZCDPCost
+    from tidegauge.privacy.costs import GaussianCost, ThresholdCost, ZCDPCost
     from tidegauge.privacy.guarantee import rounded_up
 
     if isinstance(cost, GaussianCost):
         return f"mu = {rounded_up(cost.mu)} (Gaussian DP)"
     if isinstance(cost, ZCDPCost):
         return f"rho = {rounded_up(cost.rho)} (zCDP)"
+    if isinstance(cost, ThresholdCost):
+        return f"epsilon = {rounded_up(cost.epsilon)}, delta = {rounded_up(cost.delta)}"
     return f"epsilon = {rounded_up(cost.epsilon)}"
 
 

@@ -1,7 +1,8 @@
 """Blocks of a gauge whose clip moves: two measurements and the clip, side by side in each row.
 
-The row of a step holds the measured values, in units of the clip, the counts of magnitudes, and the
-clip that was in force: how far below and above 0, in grains, and twice 0 as long as there is none.
+The row of a step holds the measured values, in units of the clip, the counts of magnitudes, if the
+clip is chosen from them, and the clip that was in force: how far below and above 0, in grains, and
+twice 0 as long as there is none.
 So the clip is committed with what was measured under it, and is never computed again.
 """
 
@@ -16,18 +17,19 @@ import numpy as np
 from tidegauge.mechanisms.clip_meter import ClipMeter
 from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.clip_reading import ClipReading
+from tidegauge.mechanisms.first_meter import FirstMeter
 from tidegauge.mechanisms.mean import Values
 from tidegauge.planning.parts import PlannedGauge
 from tidegauge.strategies.decay import Decay
 from tidegauge.strategies.strategy import Float64, Int64, State
 
-__all__ = ["ClippedReading", "ClippedSteps", "noise_under"]
+__all__ = ["ClippedReading", "ClippedSteps", "DrawnSteps", "noise_under"]
 
 
 def _parts(plan: ClipPlan, measured: Int64) -> tuple[Int64, Int64, Int64]:
     """The values, the magnitudes and the clips of rows, each of shape (steps, ...)."""
     own = plan.main.neighbors.known_cells
-    main, bins, clips = np.split(measured, [own, own + plan.bins.neighbors.known_cells], axis=1)
+    main, bins, clips = np.split(measured, [own, measured.shape[1] - 2], axis=1)
     return np.ascontiguousarray(main), np.ascontiguousarray(bins), clips
 
 
@@ -109,6 +111,42 @@ class ClippedSteps:
 
     def close(self) -> None:
         """Erase the keys; nothing more is measured."""
+        self._meter.close()
+
+
+@final
+class DrawnSteps:
+    """Measures blocks of a gauge whose clip is drawn once from the values of its first steps.
+
+    The clip is committed with the block that was measured under it: it is in the private state and
+    in each row from then on, and is never drawn again.
+
+    Args:
+        gauge: What to measure.
+        state: The private state after all blocks that were committed; None: there are none.
+        step: How many steps they have.
+    """
+
+    def __init__(self, gauge: PlannedGauge, state: dict[str, State] | None, step: int) -> None:
+        self._meter = FirstMeter(gauge.clipped, state=state, step=step)
+
+    @property
+    def state(self) -> dict[str, State]:
+        """Private: what has to be kept between steps."""
+        return self._meter.state
+
+    @property
+    def clamped(self) -> int:
+        """How many totals were clamped: for the operator, never for readers."""
+        return self._meter.clamped
+
+    def measure(self, given: Values) -> Int64:
+        """Measure a block and return its public rows."""
+        main, clips = self._meter.measure(given)
+        return np.column_stack([main, np.zeros_like(clips), clips])
+
+    def close(self) -> None:
+        """Erase the keys and what waits; nothing more is measured."""
         self._meter.close()
 
 

@@ -97,7 +97,8 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     be asked for ``accountant_relation``: for REPLACE_ONE it would double that distance again.
 
     ``names`` is what discovered values may add to delta; noise has the rest of it, and there an
-    accountant is asked for epsilon. It is left out where there are none.
+    accountant is asked for epsilon. It is left out where there are none. ``thresholds`` is the
+    same of clips that are drawn from first values; their epsilon is in ``events``.
 
     ``store`` is the one that publishes. Names of stores and ids of releases are random: they tell
     nothing, but which store may go on here.
@@ -125,6 +126,9 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
     names = (
         {"names": rounded_up(releases * plan.delta_for_names, 9)} if plan.delta_for_names else {}
     )
+    drawn = plan.spent_on_thresholds(releases)
+    if drawn is not None:
+        names = {"thresholds": rounded_up(drawn.delta, 9)}
     return {
         "tidegauge_ledger": 1,
         "plan": plan.sha256,

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from tidegauge.engine.blocks import Block
-from tidegauge.engine.clipped import ClippedSteps
+from tidegauge.engine.clipped import ClippedSteps, DrawnSteps
 from tidegauge.engine.found import FoundBlock, block_of
 from tidegauge.engine.schema import damaged
 from tidegauge.engine.store import Store
 from tidegauge.engine.totals import Totals
 from tidegauge.mechanisms.finder import Finder
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.secret import noise_key
 from tidegauge.mechanisms.selector import Chosen, Selector
-from tidegauge.planning.plan import Plan
+from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.strategies.strategy import Int64, State
 
 if TYPE_CHECKING:
@@ -89,13 +90,8 @@ class Measuring:
         if _again(store):
             for one in (*self._meters.values(), *self._finders.values()):
                 one.begin_again()
-        spans = store.spans()
         self._clipped = {
-            gauge.name: ClippedSteps(
-                gauge,
-                (_measured(store, gauge.name, first) for first, _ in spans),
-                _own_state(states, gauge.name),
-            )
+            gauge.name: _clipped_steps(gauge, store, _own_state(states, gauge.name))
             for gauge in plan.gauges
             if gauge.clip is not None
         }
@@ -167,6 +163,16 @@ def _keys(store: Store) -> list[tuple[int, bytes]]:
         raise damaged(store.path)
     store.begin_noise(noise_key())
     return store.noise_keys()
+
+
+def _clipped_steps(
+    gauge: PlannedGauge, store: Store, state: dict[str, State] | None
+) -> ClippedSteps | DrawnSteps:
+    """What measures a gauge whose clip is found, from the committed step on."""
+    if isinstance(gauge.clip, Threshold):
+        return DrawnSteps(gauge, state, store.step)
+    rows = (_measured(store, gauge.name, first) for first, _ in store.spans())
+    return ClippedSteps(gauge, rows, state)
 
 
 def _measured(store: Store, gauge: str, first: int) -> Int64:

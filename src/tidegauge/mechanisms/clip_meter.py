@@ -35,10 +35,11 @@ def in_units(total: Int64, clip: int) -> Int64:
 
 @final
 class ClipMeter:
-    """Measures values under the clip that it is told, and their magnitudes.
+    """Measures values under the clip that it is told, and once an epoch their magnitudes.
 
-    Values that come before there is a clip are kept as sums: one for each clip that may be chosen
-    and each cell, so that memory does not grow with the events.
+    Which steps are an epoch is the plan's: its counts are kept until its last step, and measured
+    there, once. Values that come before there is a clip are kept as sums: one for each clip that
+    may be chosen and each cell, so that memory does not grow with the events.
 
     Args:
         plan: What to measure.
@@ -51,16 +52,20 @@ class ClipMeter:
     ) -> None:
         kept = {} if state is None else state
         main = Meter(plan.main, state=_of(kept, "main"), step=step)
-        bins = Meter(plan.bins, state=_of(kept, "bins"), step=step)
-        self._start(plan, main, bins, kept.get("waiting"))
+        bins = Meter(plan.bins, state=_of(kept, "bins"), step=plan.epochs_before(step + 1))
+        self._start(plan, main, bins, kept)
 
     def _start(
-        self, plan: ClipPlan, main: Meter, bins: Meter, waiting: State | None = None
+        self, plan: ClipPlan, main: Meter, bins: Meter, kept: dict[str, State] | None = None
     ) -> None:
         self._plan, self._main, self._bins = plan, main, bins
+        kept = kept or {}
         self._turn = Turn("meter", "start again from what was stored")
         self._tables = clips_up_to(max(-plan.bounds.low, 0)), clips_up_to(max(plan.bounds.high, 0))
-        self._waiting: State = waiting or {
+        self._epoch: State = kept.get("epoch") or {
+            "counts": np.zeros(plan.bins.neighbors.known_cells, np.int64)
+        }
+        self._waiting: State = kept.get("waiting") or {
             "below": np.zeros((len(self._tables[0]), plan.cells), np.int64),
             "above": np.zeros((len(self._tables[1]), plan.cells), np.int64),
             "counts": np.zeros(plan.cells, np.int64),
@@ -69,7 +74,7 @@ class ClipMeter:
     @property
     def state(self) -> dict[str, State]:
         """Private: what has to be kept between steps, plain arrays."""
-        kept = {"waiting": self._waiting}
+        kept = {"waiting": self._waiting, "epoch": self._epoch}
         for name, meter in (("main", self._main), ("bins", self._bins)):
             kept |= {f"{name}.{part}": state for part, state in meter.state.items()}
         return kept
@@ -82,13 +87,15 @@ class ClipMeter:
     def measure(self, given: Values, clip: tuple[int, int] | None) -> tuple[Int64, Int64]:
         """Measure a block under one clip; return the public rows of values and of magnitudes.
 
+        Rows of magnitudes are 0 but at the last step of an epoch.
+
         Args:
-            given: Checked values of the block.
+            given: Checked values of the block, whose steps lie in one epoch.
             clip: How far below and above 0 they count as they are; None: they wait.
         """
         values = np.clip(given.values, self._plan.bounds.low, self._plan.bounds.high)
         with self._turn:
-            magnitudes = self._bins.measure(self._magnitudes(given, values))
+            magnitudes = self._magnitudes(given, values)
             return self._main.measure(self._clipped(given, values, clip)), magnitudes
 
     def close(self) -> None:
@@ -99,12 +106,25 @@ class ClipMeter:
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
 
     def _magnitudes(self, given: Values, values: Int64) -> Int64:
-        """Count zeros, octaves above and octaves below, shape (steps, bins)."""
+        """Count zeros, octaves above and octaves below; measure the counts where the epoch ends."""
         size = bins_of(np.abs(values))
         places = np.where(values < 0, size + self._plan.above, size)
-        out = np.zeros((given.length, self._plan.bins.neighbors.known_cells), np.int64)
-        np.add.at(out, (given.steps, places), 1)
-        return out
+        kept = self._epoch["counts"]
+        rows = np.zeros((given.length, len(kept)), np.int64)
+        np.add.at(rows, (given.steps, places), 1)
+        # each clamp is 1-Lipschitz, and so are both, one after the other
+        np.minimum(rows, self._plan.max_events_per_step, out=rows)
+        kept += np.minimum(rows.sum(axis=0), self._plan.bins.max_per_step)
+        np.minimum(kept, self._plan.bins.max_per_step, out=kept)
+        rows[...] = 0
+        if given.length and self._ends_an_epoch(self._main.step + given.length):
+            rows[-1:] = self._bins.measure(kept[None])
+            kept[...] = 0
+        return rows
+
+    def _ends_an_epoch(self, step: int) -> bool:
+        """Whether ``step`` is the last of an epoch, whatever was counted in it."""
+        return self._plan.next_epoch(step) == step + 1
 
     def _clipped(self, given: Values, values: Int64, clip: tuple[int, int] | None) -> Int64:
         """The exact totals to measure, shape (steps, coordinates)."""

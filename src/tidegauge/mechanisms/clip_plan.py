@@ -1,4 +1,4 @@
-"""The plan of a gauge whose clip is chosen from published numbers: two measurements, one budget."""
+"""The plan of a gauge whose clip is found: what measures under it, and what finds it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,29 @@ from typing import Any, Literal, final
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
-from tidegauge.mechanisms.clipping import octaves
+from tidegauge.mechanisms.clipping import next_epoch, octaves
 from tidegauge.mechanisms.design import compare
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.mean import Bounds, refuse_without_mean
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.request import EVENTS_PER_STEP, cells_of, request_of
+from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, request_of
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import privacy_statement
+from tidegauge.privacy.unit import Neighbors
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import Running
+from tidegauge.strategies.decay import Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import refuse_rescaled
-from tidegauge.strategies.strategy import MOST_STEPS
 
-__all__ = ["UNIT", "ClipPlan", "clip_plan"]
+__all__ = ["EPOCH_EVENTS", "SHARE", "UNIT", "ClipPlan", "clip_plan", "magnitudes_request"]
 
 UNIT = 1 << 20
 """A value at the clip, in the integers that are measured, whatever the clip is."""
+EPOCH_EVENTS = 1 << 40
+"""A count of magnitudes of a whole epoch is clamped to so many events."""
+SHARE = Fraction(1, 8)
+"""The part of the budget that learning the clip costs, unless another is declared."""
 
 
 @final
@@ -35,36 +40,63 @@ UNIT = 1 << 20
 class ClipPlan:
     """What is measured, and at what cost: frozen, made of public numbers.
 
+    The clip is chosen from published counts of magnitudes, or drawn once from first values.
+
     Attributes:
         of: ``"sum"`` or ``"mean"``.
         bounds: What a value may be, around 0: the clip never lies beyond them.
-        share: The part of the budget (of mu squared) that the magnitudes' counts cost.
+        share: The part of the budget that finding the clip costs: of mu squared for counts of
+            magnitudes, of epsilon for first values.
         main: Of the clipped values; for means, sums in the first half of the cells, then counts.
-        bins: Of the counts of magnitudes: zeros, octaves above, octaves below.
+        magnitudes: Of the counts of magnitudes, a step of it for each epoch: zeros, octaves above,
+            octaves below; None: there are none.
         cells: How many cells the values have.
+        threshold: How the clip is drawn from first values; None: it is chosen from magnitudes.
     """
 
     of: Literal["sum", "mean"]
     bounds: Bounds
     share: Fraction
     main: GaugePlan
-    bins: GaugePlan
+    magnitudes: GaugePlan | None
     cells: int
+    threshold: Threshold | None = None
 
     @property
-    def lag(self) -> int:
+    def bins(self) -> GaugePlan:
+        """Of the counts of magnitudes, where the clip is chosen from them."""
+        assert self.magnitudes is not None, "the clip is drawn from first values"
+        return self.magnitudes
+
+    @property
+    def lag(self) -> int | None:
         """The step up to which a first clip waits for counts that leave little doubt.
 
-        A tenth of the horizon; where that is unknown, the clip waits as long as it takes.
+        A tenth of the horizon; None: that is unknown, and the clip waits as long as it takes.
         """
         horizon = self.main.horizon
-        return MOST_STEPS if horizon is None else max(2, horizon // 10)
+        return None if horizon is None else max(2, horizon // 10)
+
+    def next_epoch(self, step: int) -> int:
+        """Return the first step of the epoch after that of ``step``: public, whatever the data."""
+        return next_epoch(step, self.lag)
+
+    def epochs_before(self, step: int) -> int:
+        """Return how many epochs end before ``step``."""
+        number, first = 0, self.next_epoch(1)
+        while first <= step:
+            number, first = number + 1, self.next_epoch(first)
+        return number
 
     @property
     def last_step(self) -> int | None:
-        """The last step that both measurements are proved for."""
-        ends = [plan.last_step for plan in (self.main, self.bins) if plan.last_step is not None]
-        return min(ends, default=None)
+        """The last step that is proved; counts of magnitudes are for any number of epochs."""
+        return self.main.last_step
+
+    @property
+    def max_events_per_step(self) -> int:
+        """Totals are clamped to those of so many events."""
+        return self.main.max_per_step // UNIT
 
     @property
     def above(self) -> int:
@@ -87,17 +119,22 @@ class ClipPlan:
 
         In parts of the declared bound. Known from the plan alone: with all of the budget the bound
         itself has the noise of a clip at this part of it, so a clip above that part is a loss.
+        For a clip that is drawn from first values nearly so: mu goes about as epsilon does.
         """
-        return sqrt(1 - self.share)
+        return sqrt(1 - self.share) if self.threshold is None else float(1 - self.share)
 
     def in_words(self) -> str:
         """Return what a release has to say of the clip."""
-        percent = f"{100 * float(self.share):.3g} %"
+        found = (
+            "The clip is chosen from published counts of magnitudes alone, which cost "
+            f"{100 * float(self.share):.3g} % of the budget of the gauge; it moves, and each "
+            "release names the one in force."
+        )
+        if self.threshold is not None:
+            found = self.threshold.in_words()
         return (
-            "Values beyond the clip count as the clip. The clip is chosen from published counts of "
-            f"magnitudes alone, which cost {percent} of the budget of the gauge; it moves, and "
-            "each release names the one in force. Intervals speak of the noise, not of what the "
-            "clip cuts off. "
+            f"Values beyond the clip count as the clip. {found} Intervals speak of the noise, not "
+            "of what the clip cuts off. "
             f"Learning it pays if the best clip lies below {self.pays_below():.2f} of the declared "
             "bound; declare the bound as the only clip if you know that it does not."
         )
@@ -111,7 +148,8 @@ class ClipPlan:
         values = "sums and counts" if self.of == "mean" else "sums"
         gauges = {
             "clipped values": f"Their {values}: {self.main.in_words()} {self.in_words()}",
-            "magnitudes": f"Counts of values by size: {self.bins.in_words()}",
+            "magnitudes": "Counts of values by size, once an epoch of steps that are fixed in "
+            f"advance: {self.bins.in_words()}",
         }
         declared = {
             **self.main.declared(),
@@ -121,7 +159,7 @@ class ClipPlan:
             "max_per_step": None,
             "last step": self.last_step,
             "bounds": (self.bounds.low, self.bounds.high),
-            "max_events_per_step": self.bins.max_per_step,
+            "max_events_per_step": self.max_events_per_step,
             "share of the budget for magnitudes": self.share,
         }
         return privacy_statement(
@@ -137,7 +175,7 @@ def clip_plan(
     *,
     of: Any,
     bounds: Bounds,
-    share: Any = Fraction(1, 5),
+    share: Any = SHARE,
     cells: Any = None,
     max_events_per_step: Any = None,
     **asked: Any,
@@ -167,7 +205,7 @@ def clip_plan(
             f"Expected bounds around 0, got low={bounds.low} and high={bounds.high}. Clips are "
             "found from 0 on. Declare 0 as the nearer bound, or fixed bounds and no clip."
         )
-    why = "It is the part of the budget that learning the clip costs. Write 0.2."
+    why = "It is the part of the budget that learning the clip costs. Write 0.1."
     part = exact("share", share, above=0, below=1, why=why)
     if not Fraction(1, 100) <= part <= Fraction(1, 2):
         raise InvalidParameter(f"Expected share in [0.01, 0.5], got {shown(share)}. {why}")
@@ -197,11 +235,38 @@ def clip_plan(
             "clip."
         )
     count = 1 + octaves(max(bounds.high, 0)) + octaves(max(-bounds.low, 0))
-    magnitudes = request_of(**{**asked, "views": [Running()]}, cells=count, max_per_step=events)
+    unit, relation = sums.neighbors.unit, sums.neighbors.relation
+    magnitudes = magnitudes_request(sums, Neighbors(unit, relation, 0, 1, 1, count))
     requests = (
         replace(sums, rescaled=True, budget_weight=1 - part),
         replace(magnitudes, budget_weight=part),
     )
     main, bins = (found.plan for found in compare(requests))
     assert isinstance(main.strategy, Blt | Identity), "others were refused"
+    assert isinstance(bins.strategy, Identity), "nothing else counts steps alone with less noise"
     return ClipPlan(of, bounds, part, main, bins, number)
+
+
+def magnitudes_request(values: Request, neighbors: Neighbors) -> Request:
+    """Return what counts magnitudes beside a measurement of values: a step for each epoch.
+
+    Args:
+        values: What the values are measured with.
+        neighbors: What a unit moves in the counts of one epoch, or of several together.
+    """
+    return replace(
+        values,
+        views=(("step", Step()),),
+        cells=None,
+        scalar=False,
+        neighbors=neighbors,
+        max_per_step=EPOCH_EVENTS,
+        horizon=None,
+        end=None,
+        level=0.95,
+        band="pointwise",
+        anticipate=(),
+        importance=(),
+        every=(),
+        rescaled=True,
+    )

@@ -2,8 +2,8 @@ r"""The public half of a gauge whose clip moves: choices, decoding, and the nois
 
 What is measured is y = clip(x, -a, b) in units of the clip, with the same largest integer whatever
 the clip. A step's decoded increments are multiplied by what a unit was worth at that step, and
-only then filtered: so every view, windows too, is the noisy sum of clipped values. A choice made at
-a step reads the counts of magnitudes published for the steps before it.
+only then filtered: so every view, windows too, is the noisy sum of clipped values. A choice is made
+where an epoch begins, and reads the counts of magnitudes published for the epochs before it.
 
 Means centre a value at the middle of its clip, m = (b - a) / 2, in units of r = (a + b) / 2:
 a clipped sum is then r y + m n, with n the count of the step, measured beside it.
@@ -16,53 +16,40 @@ from typing import Any, final
 import numpy as np
 
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
-from tidegauge.mechanisms.clipping import best_clip, clips_up_to, schedule, weight_so_far
+from tidegauge.mechanisms.clipping import best_clip, clips_up_to, pooled, weight_so_far
 from tidegauge.mechanisms.intervals import tails
 from tidegauge.mechanisms.ratio import ratio_interval
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.noise.quantile import gaussian_half_width
 from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.decay import Decay, Running, Step
+from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.filters import filter_views, init_decoder
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import covariances
 from tidegauge.strategies.strategy import Float64, Int64, State
 
-__all__ = ["FIRST_CHOICE", "ClipReading", "following_choice", "one_end"]
+__all__ = ["ClipReading", "one_end"]
 
 
-FIRST_CHOICE = 2
-"""The first step at which a clip may be chosen: something was published before it."""
-
-
-def following_choice(step: int, plan: ClipPlan, waits: bool) -> int:
-    """Return the step after ``step`` at which a clip may be chosen next.
-
-    The first one is looked for at every sixteenth more steps, and where the lag ends.
-    """
-    if not waits:
-        return schedule(step)
-    later = step + 1 + step // 16
-    return plan.lag if step < plan.lag < later else later
-
-
-def one_end(plan: ClipPlan, counts: Float64, step: int, end: int, now: int | None) -> int | None:
+def one_end(plan: ClipPlan, epochs: Float64, step: int, end: int, now: int | None) -> int | None:
     """Choose the clip of one end from published counts; see :func:`~.clipping.best_clip`.
 
     Args:
         plan: What is measured.
-        counts: Noisy counts of all magnitudes up to the step before, shape (bins,).
+        epochs: Noisy counts of all magnitudes in the epochs before, shape (epochs, bins).
         step: The step from which on the clip is in force.
         end: 1 below 0, 2 above.
         now: The clip in force; None: there is none.
     """
+    counts, std = pooled(epochs, float(plan.bins.noise_std(Step(), [1])[0]))
     octaves_above, octaves_below = np.split(counts[1:], [plan.above])
     mine, others = octaves_above, octaves_below
     most = plan.bounds.high
     if end == 1:
         mine, others, most = others, mine, -plan.bounds.low
-    std = float(plan.bins.noise_std(Running(), [step - 1])[0])
-    until = min(2 * step, plan.main.last_step or 2 * step)  # what is published next is judged
+    # what is published next is judged, and a clip that comes early by what is published later
+    until = 2 * max(step, plan.lag or 0)
+    until = min(until, plan.main.last_step or until)
     # the noise of a sum of clipped values, for a clip of 1: see docs/proofs/moving_clip.md
     parts = 2.0 if plan.of == "mean" else 1.0
     views = [
@@ -74,7 +61,8 @@ def one_end(plan: ClipPlan, counts: Float64, step: int, end: int, now: int | Non
     ]
     rest = float(counts[0]) + max(float(others.sum()), 0.0)
     table = clips_up_to(max(most, 0))
-    return best_clip(mine, rest, std, table, views, now, waiting=step < plan.lag)
+    waiting = plan.lag is None or step < plan.lag
+    return best_clip(mine, rest, std, table, views, now, waiting=waiting)
 
 
 def _factors(plan: ClipPlan, choices: Int64) -> Float64:
@@ -107,22 +95,27 @@ class ClipReading:
         self._views = [decay for _, decay in plan.main.views]
         kept = {} if state is None else state
         self._main = Reading(plan.main, [Step()], state=kept.get("main"), step=step)
-        self._bins = Reading(plan.bins, [Running()], state=kept.get("bins"), step=step)
         columns = plan.cells * (2 if plan.of == "mean" else 1)
         self._filter: State = kept.get("views") or init_decoder(self._views, columns, 0)
-        self._counts: Float64 = kept.get("counts", np.zeros(plan.bins.neighbors.known_cells))
+        self._bins = None  # where the clip is told in the rows alone, and never chosen here
+        count = 0
+        if plan.magnitudes is not None:
+            epochs, count = plan.epochs_before(step + 1), plan.bins.neighbors.known_cells
+            self._bins = Reading(plan.bins, [Step()], state=kept.get("bins"), step=epochs)
+        # of each epoch that has ended: noisy counts of magnitudes
+        self._epochs: Float64 = kept.get("epochs", np.zeros((0, count)))
         # rows of (first step, below, above): what is in force from that step on, from 1
         self._choices: Int64 = kept.get("choices", np.zeros((0, 3), dtype=np.int64))
-        self._due: int = int(kept.get("due", FIRST_CHOICE))
+        self._due: int = int(kept.get("due", plan.next_epoch(1)))
 
     @property
     def state(self) -> dict[str, Any]:
         """Public: what has to be kept between blocks, plain arrays."""
         return {
             "main": self._main.state,
-            "bins": self._bins.state,
+            **({} if self._bins is None else {"bins": self._bins.state}),
             "views": self._filter,
-            "counts": self._counts,
+            "epochs": self._epochs,
             "choices": self._choices,
             "due": self._due,
         }
@@ -152,7 +145,7 @@ class ClipReading:
 
     @property
     def steps_until_a_choice(self) -> int:
-        """For how many steps from the next one on the clip stays as it is."""
+        """For how many steps from the next one on the clip stays as it is: to the epoch's end."""
         return self._due - self.step - 1
 
     def _choose(self) -> None:
@@ -163,12 +156,11 @@ class ClipReading:
         plan = self._plan
         now = self._choices[-1] if len(self._choices) else None
         low, high = (
-            one_end(plan, self._counts, step, end, None if now is None else int(now[end]))
+            one_end(plan, self._epochs, step, end, None if now is None else int(now[end]))
             for end in (1, 2)
         )
-        waits = low is None and high is None and now is None
-        self._due = following_choice(step, plan, waits)
-        if waits:
+        self._due = plan.next_epoch(step)
+        if low is None and high is None and now is None:
             return
         kept = (0, 0) if now is None else (int(now[1]), int(now[2]))
         clip = (kept[0] if low is None else low, kept[1] if high is None else high)
@@ -190,7 +182,7 @@ class ClipReading:
 
         Args:
             measured: The rows of the clipped values, one a step.
-            magnitudes: The rows of the counts of magnitudes, one a step.
+            magnitudes: The rows of the counts of magnitudes, one a step; read where epochs end.
             clips: What was in force, rows (below, above); twice 0 where there was none; (steps, 2).
             steps: How many steps these are.
 
@@ -203,7 +195,7 @@ class ClipReading:
         while done < steps:
             clip = int(clips[done, 0]), int(clips[done, 1])
             if self.step + 1 >= self._due:
-                self._due = following_choice(self.step + 1, self._plan, clip == (0, 0))
+                self._due = self._plan.next_epoch(self.step + 1)
             if clip != (0, 0):
                 self._take(clip)
             stop = min([steps, done + self.steps_until_a_choice, *other[other > done][:1].tolist()])
@@ -235,7 +227,7 @@ class ClipReading:
         Args:
             measured: The rows of the clipped values, measured under :attr:`clip`.
             magnitudes: The rows of the counts of magnitudes.
-            steps: How many steps these are; no choice is due but at the first of them.
+            steps: How many steps these are; they lie in one epoch.
         """
         first = self.step
         increments = self._main.decode(measured, steps)[0]
@@ -248,7 +240,10 @@ class ClipReading:
             scaled = reach * increments
         out = np.empty((len(self._views), *scaled.shape))
         filter_views(self._filter, self._views, np.ascontiguousarray(scaled), first, out)
-        self._counts = self._bins.decode(magnitudes, steps)[0, -1] if steps else self._counts
+        ends = steps and self._plan.next_epoch(self.step) == self.step + 1
+        if ends and self._bins is not None:
+            ended = self._bins.decode(magnitudes[-1:], 1)[0]
+            self._epochs = np.concatenate([self._epochs, ended])
         return out if known else np.full_like(out, np.nan)
 
     def _factors(self) -> Float64:

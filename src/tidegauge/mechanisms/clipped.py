@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tidegauge.checks import shown
 from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import ClipMeter
-from tidegauge.mechanisms.clip_plan import ClipPlan, clip_plan
+from tidegauge.mechanisms.clip_plan import SHARE, ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.live import LiveGauge
 from tidegauge.mechanisms.mean import Values, bounds_of
@@ -78,8 +78,9 @@ class SumRelease(Release):
 class ClippedGauge(LiveGauge[ClipPlan]):
     """A private sum or mean of values whose upper end nobody knows in advance.
 
-    A declared share of the budget counts the magnitudes of values; from the published counts the
-    clip is chosen, and chosen anew whenever the stream is twice as long. Values beyond it count as
+    A declared share of the budget counts the magnitudes of values, once an epoch of steps that are
+    fixed in advance; from the published counts the clip is chosen, and chosen anew whenever the
+    stream is twice as long. Values beyond it count as
     the clip. Until the counts leave little doubt, or for a tenth of the horizon, events wait and
     releases have no value; they count at the first step that has a clip.
 
@@ -135,7 +136,7 @@ class ClippedGauge(LiveGauge[ClipPlan]):
         end: int | None = None,
         neighboring_relation: str = "add_or_remove_one",
         max_events_per_step: int | None = None,
-        share: float | Fraction = Fraction(1, 5),
+        share: float | Fraction = SHARE,
         level: float = 0.95,
         band: str = "pointwise",
     ) -> None:

@@ -1,16 +1,24 @@
 r"""Where to clip, from published counts of magnitudes alone.
 
-Values are counted in octaves: bin k holds magnitudes in [2^(k-1), 2^k), bin 0 the zeros. At steps
-of a public schedule the noisy counts so far are turned into a tail, the number of events beyond
-each magnitude, and the clip is taken that makes bias^2 + noise variance of the asked views least.
+Values are counted in octaves: bin k holds magnitudes in [2^(k-1), 2^k), bin 0 the zeros. Counts are
+published once an epoch, whose ends are public: the rule needs shares of events and no running sums,
+so each event is counted under one draw of noise. Pooled over epochs, the counts are turned into
+tails, the number of events beyond each magnitude, and the clip is taken that is expected to lose
+least against the best one, by bias^2 + noise variance of the asked views.
 
-The tail. Bins far above all values hold noise alone, and times their magnitude that noise would
-decide everything. So the bins that stand out are believed, one by one or a few together, those far
-from the others only if noise does not explain them. But the best clip leaves out about as many
-events as one view's noise, fewer than the bins can show; so beyond what is believed the tail is
-continued: -log of the share of events grows as a power of the magnitude, which spend, delays and
-durations do, with powers of 0.5 to 0.8, and no more is put there than may hide in the noise of what
-was counted there. Too high a clip costs noise in proportion, too low a one a bias that stays.
+The tails. The best clip leaves out about as many events as one view's noise, fewer than an octave
+can show. So counts are believed, one by one, up to the last octave a = 2^j that stands out; beyond
+it the number of events is continued as
+
+.. math:: T \exp\Bigl(-\frac{\lambda}{k}\bigl((x / a)^k - 1\bigr)\Bigr)
+
+which is Pareto for k near 0, exponential for 1, in between for spend, delays and durations, and
+ends sharply for large k. Hundreds of (lambda, k) are tried, each with its best T; how well each
+explains the noisy counts near a and beyond is its weight. Bins far above all values hold noise
+alone, and are explained by every tail that ends before them.
+
+The clip. Squared errors of a few heavy tails would outweigh all others; so of each tail the error
+counts in parts of what its own best clip would have, and the mean over tails decides.
 
 The first clip. Noise and bias of the first steps stay in a running sum for ever, and events can
 wait at no cost but delay: so the first choice is made late, when the counts leave little doubt or
@@ -19,27 +27,39 @@ after a tenth of the horizon. Later ones are few: at twice the step each time.
 
 from __future__ import annotations
 
-from math import exp, log1p
+from dataclasses import dataclass
+from math import exp, log, log1p
+from typing import final
 
 import numpy as np
 
 from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
 from tidegauge.strategies.strategy import Float64, Int64
 
-__all__ = ["best_clip", "bins_of", "clips_up_to", "octaves", "schedule", "tail", "weight_so_far"]
+__all__ = [
+    "Tails", "best_clip", "bins_of", "clips_up_to", "next_epoch", "octaves", "pooled", "tails",
+    "weight_so_far",
+]  # fmt: skip
 
-_SPANS = (1, 2, 4)  # octaves that are added up to see a tail
 # in stds of a bin's noise:
-_BELIEVED = 4.5  # where it is apart from the others: one false alarm in 3000 looks at 20 bins
-_FOLLOWED = 3.5  # next to one that is believed
-_LEAST = 2.5  # where none is believed, the one that stands out most
-_HIDDEN = 3.0  # what the bins that follow may hide
-_FEW, _PLENTY = 6.0, 400.0  # all events, for a first clip: late, and early
+_APART = 4.8  # a count that stands out wherever it is: one false alarm in 50,000 looks at 20 bins
+_FOLLOWED = 3.7  # next to one that does
+_LEAST = 3.2  # where none does, the largest, if it is by as much
+_FEW, _PLENTY = 5.0, 200.0  # all events, for a first clip: late, and early
 
-_SHAPE = 0.68, 0.08  # the power by which -log of a tail's share grows: its prior, and how loose
-_LOCAL = 3  # octaves whose shares tell it
-_MOST_SHARE = 0.9
-_LATER = 1.0
+_NEAR = 3  # octaves below the last that stands out which tell how fast the tail falls
+_MISFIT = 0.1  # no tail is a formula: counts may be off by so much
+_BENDS = np.array([-0.25, -0.1, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10])  # k
+_RATES = np.geomspace(0.4, 80, 20)  # lambda
+_SHARP = 200.0  # k of tails that end within the octave, near its end, too: as equal values may do
+_ENDS = np.array([1.25, 1.5, 1.75, 2.0])
+_SHARP_BENDS, _SHARP_RATES = np.full(len(_ENDS), _SHARP), 30 * _SHARP / (_ENDS**_SHARP - 1)
+# (x / x0)^k = -log of the share beyond x has lambda = k times that number at a; it is taken to be
+# lognormal around _RATE times it, which is at least _LEAST_RATE where nearly all lie beyond a
+_RATE, _LOOSE, _LEAST_RATE = 1.0, 0.5, 0.7
+_UNLIKELY = 1e-4  # tails of less weight, in parts of the likeliest one's, are left out
+
+_SHORTER = 8  # so many times shorter than all before the next one is an epoch before the lag
 _FINER = 8  # clips an octave
 
 
@@ -77,74 +97,123 @@ def clips_up_to(largest: int) -> Int64:
     return np.array(sorted(clip for clip in found if clip <= largest), dtype=np.int64)
 
 
-def schedule(step: int) -> int:
-    """Return the step after ``step`` at which a clip that is in force may be chosen anew.
+def next_epoch(step: int, lag: int | None) -> int:
+    """Return the first step of the epoch after the one that ``step`` lies in; steps from 1.
+
+    One begins at the lag, and at its doublings; before it they are eight times as short, so that
+    nearly all of what a choice at the lag reads was counted under one draw of noise. Where no lag
+    is known, each is as long as all before it. A clip may be chosen where an epoch begins.
+
+    Args:
+        step: Counted from 1.
+        lag: Where a first clip is chosen at the latest, at least 2; None: unknown.
 
     Examples:
-        >>> schedule(1), schedule(1000)
-        (2, 2000)
+        >>> def begin(lag, steps):
+        ...     return [step + 1 for step in range(1, steps) if next_epoch(step, lag) == step + 1]
+        >>> begin(100, 500), begin(5, 50), begin(None, 50)
+        ([2, 13, 100, 200, 400], [2, 5, 10, 20, 40], [2, 4, 8, 16, 32])
     """
-    return step + max(1, int(step * _LATER))
+    if lag is None:
+        return 1 << step.bit_length()
+    if step >= lag:
+        return lag << (step // lag).bit_length()
+    first = lag
+    while step < (earlier := max(2, -(-first // _SHORTER))) < first:
+        first = earlier
+    return first
 
 
-def tail(counts: Float64, zeros: float, std: float) -> Float64 | None:
-    """Return how many events have magnitudes of at least 2^k, for each k; None: nothing is seen.
+def pooled(epochs: Float64, std: float) -> tuple[Float64, float]:
+    """Return counts of all events so far, from the counts of each epoch, and their noise.
+
+    The shares of each bin are a mean over epochs, each weighted as precise as it is: by its number
+    of events.
+
+    Args:
+        epochs: Noisy counts, shape (epochs, bins).
+        std: The standard deviation of the noise of each.
+
+    Examples:
+        >>> counts, noise = pooled(np.array([[30.0, 10], [300, 100]]), 5.0)
+        >>> counts.round(), round(noise, 1)
+        (array([330., 110.]), 5.5)
+    """
+    events = np.maximum(epochs.sum(axis=1), std)
+    weights = events * events.sum() / (events**2).sum()
+    return weights @ epochs, std * float(np.sqrt((weights**2).sum()))
+
+
+@final
+@dataclass(frozen=True)
+class Tails:
+    """What may lie beyond the last octave that stands out.
+
+    Attributes:
+        octave: j: beyond a = 2^j counts alone are not believed.
+        events: T of each tail: how many events lie beyond a; shape (tails,).
+        rates: lambda of each tail.
+        bends: k of each tail.
+        weights: How likely each one is; 1 together.
+    """
+
+    octave: int
+    events: Float64
+    rates: Float64
+    bends: Float64
+    weights: Float64
+
+    def beyond(self, magnitudes: Float64) -> Float64:
+        """Return how many events of each tail lie beyond magnitudes, shape (tails, magnitudes)."""
+        parts = _beyond(magnitudes / 2.0**self.octave, self.rates, self.bends)
+        return np.asarray(self.events[:, None] * parts)
+
+
+def _beyond(x: Float64, rates: Float64, bends: Float64) -> Float64:
+    """How many times as many events lie beyond x a as beyond a, shape (tails, magnitudes)."""
+    powers = np.minimum(np.outer(bends, np.log(x)), 600.0)  # no overflow
+    fall = rates[:, None] / bends[:, None] * np.expm1(powers)
+    return np.asarray(np.exp(-np.clip(fall, -50.0, 700.0)))
+
+
+def tails(counts: Float64, std: float) -> Tails | None:
+    """Return the tails that explain noisy counts; None: nothing is seen.
 
     Args:
         counts: Noisy numbers of events in the octaves from [1, 2) on, shape (octaves,).
-        zeros: How many events are below 1, or at the other end.
-        std: The standard deviation of the noise of each count.
-
-    Returns:
-        Estimates for k = 0, ..., octaves; they do not increase, and all but the last are above 0.
+        std: The standard deviation of the noise of each.
 
     Examples:
-        >>> tail(np.array([800.0, 300, 90, -5, 4]), 0.0, 10).round(1)
-        array([1.19e+03, 3.90e+02, 9.00e+01, 1.57e+01, 8.00e-01, 0.00e+00])
+        >>> found = tails(np.array([800.0, 300, 90, -5, 4]), 10)
+        >>> found.octave, (found.weights @ found.beyond(np.array([4.0, 8.0]))).round(1)
+        (2, array([83.7,  9.5]))
     """
-    if not len(counts):
+    if not len(counts) or counts.max() < _LEAST * std:
         return None
-    # beyond 2^k lie the events of the next octaves; of some of them they stand out most
-    spans = [np.convolve(counts, np.ones(span))[span - 1 :] for span in _SPANS]
-    scores = np.stack(spans) / (std * np.sqrt(_SPANS)[:, None])
-    score, number = scores.max(axis=0), np.stack(spans).max(axis=0)
-    top = int(score.argmax())
-    if score[top] < _LEAST:
-        return None
-    top = int(np.flatnonzero(score >= min(_BELIEVED, score[top]))[-1])
-    while top + 1 < len(counts) and score[top + 1] > _FOLLOWED:
-        top += 1
-    inside = np.maximum(counts[: top + 1], 0.0)
-    inside[top] = number[top]
-    inside = inside[::-1].cumsum()[::-1]
-    whole = inside[0] + max(zeros, 0.0)
-    shares = np.minimum(inside / whole, _MOST_SHARE)
-    shape = _shape(shares, std / whole)
-    share = shares[top]
-    # no more than was counted in the next octaves and noise may hide there
-    hidden = max(counts[top + 1 : top + 1 + _SPANS[-1]].sum(), 0.0) + _HIDDEN * std
-    next_share = min(share ** (2**shape), hidden / whole)
-    beyond = whole * next_share ** (2 ** (shape * np.arange(len(counts) - top)))
-    beyond[-1] = 0.0  # 2^octaves is above every bound
-    return np.concatenate([inside, np.minimum(beyond, inside[top])])
-
-
-def _shape(shares: Float64, std: float) -> float:
-    """How fast -log of the share of events grows with the magnitude, near the last that is seen.
-
-    Least squares on the last octaves, with a prior: tails of spend, delays and durations have 0.5
-    to 0.8, and a share that is hardly seen tells little.
-    """
-    rate, top = -np.log(shares), len(shares) - 1
-    spread = (std / (shares * rate * np.log(2.0))) ** 2  # variance of log2 of the rate
-    prior, loose = _SHAPE
-    weight, total = 1 / loose**2, prior / loose**2
-    for j in range(max(0, top - _LOCAL), top):
-        if shares[j] < _MOST_SHARE:
-            slope = np.log2(rate[top] / rate[j]) / (top - j)
-            precision = (top - j) ** 2 / (spread[top] + spread[j] + 0.01)
-            weight, total = weight + precision / _LOCAL, total + slope * precision / _LOCAL
-    return float(min(max(total / weight, 0.4), 1.2))
+    octave = int(np.flatnonzero(counts >= min(_APART * std, counts.max()))[-1])
+    while octave + 1 < len(counts) and counts[octave + 1] >= _FOLLOWED * std:
+        octave += 1
+    first = octave
+    while first > max(0, octave - _NEAR) and counts[first - 1] >= counts[first]:
+        first -= 1
+    near = counts[first:]
+    bends, rates = (each.ravel() for each in np.meshgrid(_BENDS, _RATES))
+    bends, rates = np.append(bends, _SHARP_BENDS), np.append(rates, _SHARP_RATES)
+    beyond = _beyond(2.0 ** (np.arange(first, len(counts) + 1) - octave), rates, bends)
+    beyond[:, -1] = 0.0  # 2^octaves is above every bound
+    parts = beyond[:, :-1] - beyond[:, 1:]
+    seen = np.maximum(near, 0.0)
+    variance = std**2 + seen + (_MISFIT * seen) ** 2
+    events = (parts * near / variance).sum(axis=1) / (parts**2 / variance).sum(axis=1)
+    events = np.maximum(events, 0.0)
+    misfit = ((near - events[:, None] * parts) ** 2 / variance).sum(axis=1)
+    inside = np.maximum(counts[:octave], 0.0).sum()
+    likely = _RATE * max(log(1 + inside / counts[octave]), _LEAST_RATE)
+    misfit += np.where(bends == _SHARP, 0.0, np.log(rates / likely) / _LOOSE) ** 2
+    weights = np.exp((misfit.min() - misfit) / 2)
+    kept = weights > _UNLIKELY
+    weights = weights[kept] / weights[kept].sum()
+    return Tails(octave, events[kept], rates[kept], bends[kept], weights)
 
 
 def best_clip(
@@ -157,7 +226,7 @@ def best_clip(
     *,
     waiting: bool = False,
 ) -> int | None:
-    """Return the clip of one end that makes bias^2 + noise variance of the views least.
+    """Return the clip of one end that is expected to lose least in bias^2 + noise variance.
 
     Args:
         counts: Noisy numbers of events in the octaves of that end, so far.
@@ -165,7 +234,7 @@ def best_clip(
         std: The standard deviation of the noise of each count.
         clips: What may be chosen, from :func:`clips_up_to`.
         views: Of each view, how many times the events so far it weighs, and the variance of its
-            noise for a clip of 1. Where there are several, the geometric mean of their errors
+            noise for a clip of 1. Where there are several, the geometric mean of their losses
             counts.
         now: The clip in force; every change adds noise to sums over both, which later noise no
             longer undoes.
@@ -174,26 +243,28 @@ def best_clip(
     Returns:
         A clip; 0 where there are events but none of this end is seen; None where nothing is.
     """
-    if counts.sum() + zeros < (_PLENTY if waiting else _FEW) * std:
+    events = counts.sum() + zeros
+    if events < (_PLENTY if waiting else _FEW) * std:
         return None
-    beyond = tail(counts, zeros, std)
-    if beyond is None:
-        return None if counts.sum() + zeros < _PLENTY * std else 0
-    # between two powers of two a tail is a straight line on logarithmic scales
-    places = np.arange(len(beyond))[:-1]
-    likely = np.log2(np.maximum(beyond[:-1], 1e-9))
-    steps = np.log2(np.maximum(clips[1:], 1))
-    last = likely[-1] + (likely[-1] - likely[-2] if len(likely) > 1 else 0.0)
-    number = np.exp2(np.interp(steps, np.append(places, len(places)), np.append(likely, last)))
-    number = np.r_[number[:1], number]  # beyond 0 there are those beyond 1
-    lost = np.r_[((number[1:] + number[:-1]) / 2 * np.diff(clips))[::-1].cumsum()[::-1], 0.0]
+    found = tails(counts, std)
+    if found is None:
+        return None if events < _PLENTY * std else 0
     sizes = clips.astype(np.float64)
+    beyond = found.beyond(np.maximum(sizes, 1.0))  # beyond 0 there are those beyond 1
+    inside = np.r_[np.maximum(counts[: found.octave], 0.0)[::-1].cumsum()[::-1], 0.0]
+    counted = sizes < 2.0**found.octave
+    edges = 2.0 ** np.arange(found.octave + 1)
+    beyond[:, counted] = found.events[:, None] + np.interp(sizes[counted], edges, inside)
+    pieces = (beyond[:, 1:] + beyond[:, :-1]) / 2 * np.diff(sizes)
+    lost = np.zeros_like(beyond)
+    lost[:, :-1] = pieces[:, ::-1].cumsum(axis=1)[:, ::-1]
     moved = np.zeros(len(clips)) if now is None else sizes - now
-    error = np.zeros(len(clips))
+    loss = np.zeros(len(clips))
     for weight, variance in views:
         noise = variance * (sizes**2 + moved**2) / (1 if now is None else 2)
-        error += np.log((weight * lost) ** 2 + noise + 1e-300)
-    return int(clips[error.argmin()])
+        error = (weight * lost) ** 2 + noise + 1e-300
+        loss += np.log(found.weights @ (error / error.min(axis=1, keepdims=True)))
+    return int(clips[loss.argmin()])
 
 
 def weight_so_far(decay: Decay, step: int) -> float:

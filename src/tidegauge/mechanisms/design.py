@@ -102,11 +102,14 @@ def designed_for(plan: GaugePlan, decay: Decay) -> GaugePlan:
     return design(request)
 
 
-def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
+def compare(
+    requests: Sequence[Request], thresholds: ApproxDP | None = None
+) -> tuple[Comparison, ...]:
     """Return all candidates of gauges that share one guarantee, with the best whole plan chosen.
 
     Args:
         requests: What is asked of each gauge, checked; all of one guarantee.
+        thresholds: What is set apart of it for clips of first values; noise is Gaussian then.
 
     Raises:
         UnsupportedCombination: With noise of no kind every gauge has a candidate, or one is left
@@ -120,7 +123,7 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     names = deltas(requests[0].guarantee, [request.discover for request in requests])
     wholes = [
         [list(candidates(*each)) for each in zip(requests, costs, names, strict=True)]
-        for costs in _splits(requests, sum(names, Fraction(0)))
+        for costs in _splits(requests, sum(names, Fraction(0)), thresholds)
     ]
     ranks = [max(_best(tried).rank for tried in whole) for whole in wholes]
     taken = ranks.index(min(ranks))
@@ -146,23 +149,27 @@ def compare(requests: Sequence[Request]) -> tuple[Comparison, ...]:
     )
 
 
-def _splits(requests: Sequence[Request], names: Fraction) -> Iterator[Sequence[Cost]]:
+def _splits(
+    requests: Sequence[Request], names: Fraction, thresholds: ApproxDP | None
+) -> Iterator[Sequence[Cost]]:
     """The costs of all gauges, by noise of each kind that the guarantee allows.
 
     Where one of them chooses cells, all share rho: choices have no other price. ``names``: what is
-    set apart of delta for names of items; then all noise is Gaussian.
+    set apart of delta for names of items, ``thresholds`` of epsilon and delta for clips; then all
+    noise is Gaussian.
     """
     guarantee = requests[0].guarantee
+    ledger = Ledger(guarantee, delta_for_names=names, thresholds=thresholds)
     weights = [request.budget_weight for request in requests]
     if any(request.select for request in requests):
-        shares = Ledger(guarantee, delta_for_names=names).split(weights, ZCDPCost)
+        shares = ledger.split(weights, ZCDPCost)
         counts = [r.select.counts_share if r.select else Fraction(1) for r in requests]
         yield [GaussianCost(2 * s.rho * part) for s, part in zip(shares, counts, strict=True)]
         return
     if not isinstance(guarantee, PureDP):
-        yield Ledger(guarantee, delta_for_names=names).split(weights, GaussianCost)
-    if isinstance(guarantee, PureDP | ApproxDP) and not names:
-        yield Ledger(guarantee).split(weights, PureCost)
+        yield ledger.split(weights, GaussianCost)
+    if isinstance(guarantee, PureDP | ApproxDP) and not names and thresholds is None:
+        yield ledger.split(weights, PureCost)
 
 
 def _best(tried: Sequence[Candidate]) -> Candidate:

@@ -119,12 +119,14 @@ def measure_threshold(
     """Return a private upper quantile of exact values, in grains.
 
     Guarantee:
-        (rule.epsilon, rule.delta)-DP when one value is replaced by any other in [0, most]; each
-        call spends it. Proof: ``docs/proofs/perrier.md``.
+        (rule.epsilon, rule.delta)-DP when one value is added, removed, or replaced by any other
+        in [0, most]; how many there are may be private. Each call spends it. Proof:
+        ``docs/proofs/perrier.md``.
 
     Args:
         rule: Which quantile, and at what cost.
-        values: In grains, int64 of shape (count,), count >= 1, in any order; the count is public.
+        values: In grains, int64 of shape (count,), in any order; without one, all of the noise is
+            that of the bound.
         most: The largest value there can be, in [1, 2^40].
         words: A source for this one threshold; None: a fresh one, erased afterwards.
 
@@ -140,16 +142,17 @@ def measure_threshold(
     from tidegauge.mechanisms.threshold_rule import MOST_GRAINS
     from tidegauge.noise.clamped import clamped_laplace
 
-    good = values.dtype == np.int64 and values.ndim == 1 and len(values)
-    if not good or not 1 <= most <= MOST_GRAINS or values.min() < 0 or values.max() > most:
+    good = values.dtype == np.int64 and values.ndim == 1 and 1 <= most <= MOST_GRAINS
+    if not good or ((values < 0) | (values > most)).any():
         raise InvalidInput(
-            "Expected at least one value, in whole grains from 0 to the largest, which is at most "
-            "2^40, got others. Noise is made for values in that range. Clamp them first."
+            "Expected values in whole grains from 0 to the largest, which is at most 2^40, got "
+            "others. Noise is made for values in that range. Clamp them first."
         )
     rank = rule.rank(len(values))
     smooth = smooth_bound(values.astype(np.float64), rank, rule.b, float(most))
     scale = rule.kappa * smooth / rule.a
-    center = int(np.partition(values, rank - 1)[rank - 1]) + scale * rule.shift
+    quantile = int(np.partition(values, rank - 1)[rank - 1]) if len(values) else most
+    center = quantile + scale * rule.shift
     if words is not None:
         return clamped_laplace(words, center, scale, most)
     numbers = (rule.epsilon, rule.delta, rule.quantile, rule.beta_lt)

@@ -32,7 +32,7 @@ else:
 __all__ = ["LEAST_B", "MOST_VALUES", "smooth_bound"]
 
 LEAST_B = Fraction(1, 1 << 30)
-MOST_VALUES = 1 << 26
+MOST_VALUES = 1 << 40
 _ERROR = Fraction(1, 1 << 44)  # relative, of the largest gap in floats
 _FLOOR = Fraction(1, 1 << 100)  # of U: a constant, so that no weight needs to be smaller
 _GONE = 140  # e^-140 < 2^-201: such weights count as 0
@@ -46,8 +46,8 @@ def smooth_bound(values: NDArray[np.float64], rank: int, b: Fraction, most: floa
     2^-100 of ``most``. Private: it must not be shown.
 
     Args:
-        values: In [0, most], float64 of shape (m,), 1 <= m <= 2^26, in any order; exact.
-        rank: In [1, m], counted from the smallest.
+        values: In [0, most], float64 of shape (m,), m <= 2^40, in any order; exact.
+        rank: In [1, m], counted from the smallest; 1 where there are none.
         b: At least 2^-30.
         most: U, the largest value there can be; in [1e-100, 1e100].
 

@@ -22,6 +22,7 @@ from tidegauge.planning.kind_form import (
     CountForm,
     DistinctForm,
     MeanForm,
+    PerrierForm,
     SumForm,
     TopForm,
 )
@@ -42,6 +43,8 @@ _NEEDED = {
     "unit": "It says who is protected, and there is no default. Write unit: event, or "
     "unit: {id: customer, max_contributions: 20, per: lifetime}.",
     "gauges": "Write gauges: {visits: count}.",
+    "first": "It is for how long values wait, from which the clip is then drawn. Write first: 7d, "
+    "or with step: record a number of records.",
     "k": "It is how many cells are published at each step. Write k: 10.",
     "bounds": "Without them one row could move a sum without end. Write bounds: [0, 100].",
     "per": "A bound for the lifetime of the store promises more than one for each day. Write "
@@ -144,8 +147,8 @@ def _model(path: Path_) -> Any:
             return _OF_GAUGES[part]
         case ("gauges", _, "sum" | "mean", "clip"):
             return ClipForm
-        case ("gauges", _, "sum" | "mean", "clip", "auto"):
-            return AutoForm
+        case ("gauges", _, "sum" | "mean", "clip", "auto" | "perrier" as part):
+            return AutoForm if part == "auto" else PerrierForm
         case ("gauges", _, "by", _):
             return FileForm
         case ("gauges", _, "views" | "anticipate", _):

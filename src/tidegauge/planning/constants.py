@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.planning.durations import instant_text, written
+from tidegauge.planning.parts import Clip
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.promise import protected_of
 from tidegauge.planning.words import as_code, as_number, most_per_step
@@ -71,18 +73,38 @@ def _declared_of(gauge: PlannedGauge) -> dict[str, str]:
         found[f"{name}, expected items"] = f"{gauge.discover.expected_items:,}"
     if any(values for _, values in gauge.by):
         found[f"{name}, other"] = "dropped" if gauge.other is None else as_code(gauge.other)
-    limit = "largest total of a cell and step"
-    mean = gauge.kind == "mean" or gauge.clip is not None
     if gauge.clip is not None:
-        share = f"{100 * float(gauge.clip.share):.3g} %"
-        found[f"{name}, clip"] = f"found from published numbers, with {share} of its budget"
-    if mean:
-        limit = "most events of a cell and step"
-    if gauge.mechanism.neighbors.lasting:
-        limit = "most different values in a cell"
+        found[f"{name}, clip"] = _clip(gauge.clip)
+    events = gauge.kind == "mean" or gauge.clip is not None
     most = gauge.mechanism.max_per_step * grain
-    found[f"{name}, {limit}"] = as_number(Fraction(most_per_step(gauge)) if mean else most)
+    number = as_number(Fraction(most_per_step(gauge)) if events else most)
+    found[f"{name}, {_limit(gauge)}"] = number
     return found
+
+
+def _limit(gauge: PlannedGauge) -> str:
+    """What the cap on one cell in one step is of."""
+    if gauge.mechanism.neighbors.lasting:
+        return "most different values in a cell"
+    if isinstance(gauge.clip, Threshold):
+        return "most events of a cell and step, what waited included"
+    if gauge.kind == "mean" or gauge.clip is not None:
+        return "most events of a cell and step"
+    return "largest total of a cell and step"
+
+
+def _clip(clip: Clip | Threshold) -> str:
+    """What a config says of a clip that is found."""
+    if isinstance(clip, Clip):
+        share = f"{100 * float(clip.share):.3g} %"
+        return f"found from published numbers, with {share} of its budget"
+    asked = clip.asked
+    shares = (f"{100 * float(share):.3g} %" for share in (asked.share, asked.delta_share))
+    return (
+        f"drawn from the values of the first {asked.first:,} steps, with {' and '.join(shares)} of "
+        f"its epsilon and delta, at the upper quantile of {as_number(asked.quantile)}, below it "
+        f"with probability {as_number(asked.beta_lt)} at most"
+    )
 
 
 def _items(gauge: PlannedGauge) -> str:

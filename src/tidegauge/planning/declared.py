@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.first_values import FirstValues
 from tidegauge.mechanisms.intervals import Band
 from tidegauge.mechanisms.selection import Select
 from tidegauge.planning.parts import Clock, DeclaredGauge, IdUnit, TimeColumn
@@ -38,7 +39,14 @@ class GaugeConfig(DeclaredGauge):
     band: Band
     strategy: ByName | None
     discover: Discover | None = None
-    clip: Fraction | None = None
+    clip: Fraction | FirstValues | None = None
+
+    @property
+    def clip_share(self) -> Fraction:
+        """The part of the budget that finding a clip costs; 0: there is none to be found."""
+        if self.clip is None:
+            return Fraction(0)
+        return self.clip if isinstance(self.clip, Fraction) else self.clip.share
 
 
 @dataclass(frozen=True)

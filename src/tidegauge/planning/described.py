@@ -17,6 +17,7 @@ from tidegauge.planning.spending import (
     epsilon_of,
     k_events,
     noise_delta_of,
+    thresholds_in_words,
 )
 from tidegauge.planning.widest import ratio_to_bound, worst_half_width, worst_std
 from tidegauge.planning.words import (
@@ -56,10 +57,11 @@ def described(plan: Plan) -> dict[str, Any]:
         "sha256": plan.sha256,
         "fingerprint": plan.fingerprint,
         "guarantee": repr(plan.guarantee),
-        "spent": repr(plan.spent_on_noise()),
+        "spent": _spent(plan),
         "epsilon": float(epsilon_of(plan)),
         "delta": float(delta_of(plan)),
         **({"delta_spent": delta_in_words(plan)} if plan.delta_for_names else {}),
+        **({"thresholds": thresholds_in_words(plan)} if plan.thresholds else {}),
         "k_events": [
             {"events": row.events, "epsilon": float(row.epsilon), "delta": float(row.delta)}
             for row in k_events(plan)
@@ -68,6 +70,12 @@ def described(plan: Plan) -> dict[str, Any]:
         "end": plan.clock.end,
         "gauges": [_gauge(plan, gauge) for gauge in plan.gauges],
     }
+
+
+def _spent(plan: Plan) -> str:
+    """What is spent on noise, and on clips of first values if there are any."""
+    noise, clips = plan.spent_on_noise(), plan.thresholds
+    return repr(noise) if clips is None else f"{noise!r} on noise, {clips!r} on clips"
 
 
 def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:

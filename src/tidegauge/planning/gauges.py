@@ -9,6 +9,7 @@ from typing import Any
 
 from tidegauge.errors import TidegaugeError, UnsupportedCombination
 from tidegauge.mechanisms.discovery import Discover, check_discoverable
+from tidegauge.mechanisms.first_values import FirstValues
 from tidegauge.mechanisms.selection import Select
 from tidegauge.planning import fields
 from tidegauge.planning.amounts import grains_of, most_of
@@ -18,6 +19,7 @@ from tidegauge.planning.clips import refuse_beside_clip
 from tidegauge.planning.declared import GaugeConfig
 from tidegauge.planning.discovering import discovery_of
 from tidegauge.planning.document import Document, Path_
+from tidegauge.planning.drawn import first_values_of
 from tidegauge.planning.form import ConfigForm
 from tidegauge.planning.gauge_form import GaugeForm
 from tidegauge.planning.gauge_views import anticipated_of, views_of
@@ -85,7 +87,7 @@ class GaugeAgreement:
             refuse_beside_mean(read, (*views, *anticipate), self._refuse)
         max_items, high = cells_of_event(read, self._has_event, cells, high, self._refuse)
         clip = self._clip((low, high), (*views, *anticipate))
-        most = most_of(document, path, read, (low, high, round_to), clipped=clip is not None)
+        most = most_of(document, path, read, (low, high, round_to), clip)
         if read.count_distinct is not None and views[0].decay not in (Running(), Window(1)):
             most = MOST_VALUES  # never cut off, see the engine
         return GaugeConfig(
@@ -155,13 +157,16 @@ class GaugeAgreement:
                 "has no noise. Write 1.",
             )
 
-    def _clip(self, bounds: tuple[int, int], views: tuple[View, ...]) -> Fraction | None:
-        """The part of the budget that finding a clip costs; None: there is none to be found."""
+    def _clip(
+        self, bounds: tuple[int, int], views: tuple[View, ...]
+    ) -> Fraction | FirstValues | None:
+        """What finding a clip costs, or the values it is drawn from; None: none is to be found."""
         read = self._read
         kind, asked = ("sum", read.sum) if read.mean is None else ("mean", read.mean)
         if asked is None or asked.clip is None:
             return None
-        share = asked.clip.auto.share
+        auto, perrier = asked.clip.auto, asked.clip.perrier
+        share = Fraction(1, 2) if auto is None else auto.share
         refuse_beside_clip(read, bounds, share, views, self._refuse)
         if max(-bounds[0], bounds[1]) > MOST_REACH:
             self._document.refuse(
@@ -170,9 +175,18 @@ class GaugeAgreement:
                 "overflow. Choose a coarser round_to.",
             )
         privacy = self._privacy
+        place = (*self._path, kind, "clip")
+        if perrier is not None:
+            return first_values_of(
+                perrier,
+                bounds[0],
+                self._config,
+                self._wrong,
+                lambda message: self._document.refuse(place, message, key=True),
+            )
         if privacy is not None and privacy.epsilon is not None and privacy.delta is None:
             self._document.refuse(
-                (*self._path, kind, "clip"),
+                place,
                 "Expected a delta beside clip, got a pure promise. The noise under a clip that "
                 "moves is known for Gaussian noise alone. Write delta: 1e-9, or leave out clip.",
             )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, ValidatorFunctionWrapHandler, WrapValidator
 
+from tidegauge.mechanisms.clip_plan import SHARE
 from tidegauge.planning import fields
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.reading import Form, Line, Number, Text, choice, refusal, scalar
@@ -22,6 +23,7 @@ __all__ = [
     "CountForm",
     "DistinctForm",
     "MeanForm",
+    "PerrierForm",
     "SumForm",
     "TopForm",
 ]
@@ -53,7 +55,32 @@ class AutoForm(Form):
     """A clip that is chosen from published counts of magnitudes."""
 
     share: Number = Field(
-        Fraction(1, 5), description="The part of the gauge's budget that learning the clip costs"
+        SHARE, description="The part of the gauge's budget that learning the clip costs"
+    )
+
+
+def _first(value: Any, step_us: int | None) -> int:
+    """Read for how long values wait, as a number of steps."""
+    return fields.length(value, step_us)
+
+
+class PerrierForm(Form):
+    """A clip that is drawn once, from the values of the first steps (Perrier et al. 2019)."""
+
+    first: Annotated[int, scalar(_first, str | int, steps=True)] = Field(
+        description="From the values of so many first steps, which wait: a duration"
+    )
+    quantile: Number = Field(
+        Fraction(17, 4000), description="The share of values that should lie above the clip"
+    )
+    beta_lt: Number = Field(
+        Fraction(6, 1000), description="How often the clip may lie below that quantile"
+    )
+    share: Number = Field(
+        Fraction(1, 2), description="The part of the gauge's epsilon that the clip costs"
+    )
+    delta_share: Number = Field(
+        Fraction(1, 2), description="The part of the gauge's delta that the clip costs"
     )
 
 
@@ -64,20 +91,27 @@ def _clip(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
             return ClipForm.model_validate({"auto": AutoForm.model_validate({})})
         raise refusal(
             f"Expected auto or a mapping, got {fields.seen(value)}. Without clip values count up "
-            "to the bounds. Write clip: auto, or clip: {auto: {share: 0.1}}."
+            "to the bounds. Write clip: auto, or clip: {auto: {share: 0.1}}, or "
+            "clip: {perrier: {first: 7d}}."
         )
-    if isinstance(value, dict) and "perrier" in value:
+    found = handler(value)
+    if (found.auto is None) == (found.perrier is None):
         raise refusal(
-            "Expected auto, got perrier. The private threshold of Perrier et al. is not available "
-            "in a config: tidegauge.papers.perrier has it in Python. Write clip: auto."
+            "Expected one of auto and perrier, got another number of them. A clip is found in one "
+            "way. Write clip: auto, or clip: {perrier: {first: 7d}}."
         )
-    return handler(value)
+    return found
 
 
 class ClipForm(Form):
     """How the clip of a sum or a mean is found."""
 
-    auto: AutoForm = Field(description="Chosen from published counts of magnitudes; it moves")
+    auto: AutoForm | None = Field(
+        None, description="Chosen from published counts of magnitudes; it moves"
+    )
+    perrier: PerrierForm | None = Field(
+        None, description="Drawn once, from the values of the first steps"
+    )
 
 
 _AnyClip = Annotated[
@@ -91,7 +125,7 @@ class SumForm(Form):
     column: Line
     bounds: tuple[Number, Number] = Field(description="Values outside are clamped to them")
     round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
-    clip: _AnyClip = Field(None, description="auto: values count up to a clip that is found")
+    clip: _AnyClip = Field(None, description="Values count up to a clip that is found")
     where: _Condition = None
 
 
@@ -101,7 +135,7 @@ class MeanForm(Form):
     column: Line
     bounds: tuple[Number, Number] = Field(description="Values outside count as the nearest one")
     round_to: Number = Field(Fraction(1), description="Values are rounded to multiples of it")
-    clip: _AnyClip = Field(None, description="auto: values count up to a clip that is found")
+    clip: _AnyClip = Field(None, description="Values count up to a clip that is found")
     where: _Condition = None
 
 

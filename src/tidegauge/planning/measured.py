@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.planning.choices import choices_in_words
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.spending import budget_share
@@ -61,6 +62,8 @@ def _clip(gauge: PlannedGauge) -> str:
     """How a clip is found; nothing of other gauges. Begins with a space."""
     if gauge.clip is None:
         return ""
+    if isinstance(gauge.clip, Threshold):
+        return f" {gauge.clipped.in_words()}"
     cost = gauge.clip.mechanism.cost
     assert isinstance(cost, GaussianCost), "others were refused"
     return (

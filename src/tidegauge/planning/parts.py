@@ -13,6 +13,7 @@ from typing import Literal
 from tidegauge.checks import integer
 from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.discovery import MOST_ITEMS, Discover
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.mean import Bounds
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.selection import Select, shown_cells
@@ -104,7 +105,7 @@ class IdUnit:
 
 @dataclass(frozen=True)
 class Clip:
-    """How the clip of a sum or a mean is found.
+    """How the clip of a sum or a mean is chosen from published numbers.
 
     Attributes:
         share: The part of the gauge's budget that it costs.
@@ -162,8 +163,9 @@ class PlannedGauge(DeclaredGauge):
         max_items: Most cells that one event touches.
         top: How many cells are published at a step, the largest in their order; None: all.
         discover: How cells are discovered, as it was asked for; None: all are known.
-        clip: How the clip is found, up to which values count; None: they count up to the bounds.
-            With it, ``mechanism`` measures values in units of the clip.
+        clip: How the clip is found up to which values count: chosen, or drawn from first values;
+            None: they count up to the bounds. With it, ``mechanism`` measures values in units of
+            the clip.
         select: How few cells were asked to be chosen, of which alone counts are published; None:
             all are measured.
     """
@@ -177,22 +179,27 @@ class PlannedGauge(DeclaredGauge):
     max_items: int = 1
     top: int | None = None
     discover: Discover | None = None
-    clip: Clip | None = None
+    clip: Clip | Threshold | None = None
     select: Select | None = None
 
     @cached_property
     def clipped(self) -> ClipPlan:
-        """Both measurements of a gauge whose clip moves."""
-        assert self.clip is not None
+        """All that measures a gauge whose clip is found, and what finds it."""
+        clip, cells = self.clip, len(self.cells)
+        assert clip is not None
         of: Literal["sum", "mean"] = "mean" if self.kind == "mean" else "sum"
-        parts = self.clip.share, self.mechanism, self.clip.mechanism
-        return ClipPlan(of, self.bounds, *parts, len(self.cells))
+        if isinstance(clip, Threshold):
+            share = clip.asked.share
+            return ClipPlan(of, self.bounds, share, self.mechanism, None, cells, clip)
+        return ClipPlan(of, self.bounds, clip.share, self.mechanism, clip.mechanism, cells)
 
     @property
     def costs(self) -> dict[str, AnyCost]:
         """What each of its measurements costs, by name."""
         if self.clip is None:
             return self.mechanism.charges(self.name)
+        if isinstance(self.clip, Threshold):
+            return {self.name: self.mechanism.cost, f"{self.name}, threshold": self.clip.cost}
         magnitudes = self.clip.mechanism.cost
         return {self.name: self.mechanism.cost, f"{self.name}, magnitudes": magnitudes}
 
@@ -238,10 +245,12 @@ class PlannedGauge(DeclaredGauge):
     def lanes(self) -> int:
         """How many numbers are published of each step: of a mean, a sum and a count a cell.
 
-        With a clip that moves, the counts of magnitudes and the clip as well.
+        With a clip that is found, the clip as well, and what it is chosen from if that is public.
         """
         own = 2 * len(self.cells) if self.kind == "mean" else len(self.cells)
-        return own if self.clip is None else own + self.clip.mechanism.neighbors.known_cells + 2
+        if isinstance(self.clip, Clip):
+            own += self.clip.mechanism.neighbors.known_cells
+        return own if self.clip is None else own + 2
 
     @cached_property
     def cells(self) -> tuple[tuple[str, ...], ...]:

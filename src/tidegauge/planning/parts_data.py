@@ -9,12 +9,14 @@ from typing import Any
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.discovery import Discover
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.plain_data import Reader, fraction_text
 from tidegauge.mechanisms.restoring import restore_gauge, views_read
 from tidegauge.mechanisms.selection import Select
 from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.averages import MOST_REACH
+from tidegauge.planning.drawn import threshold_data, threshold_read
 from tidegauge.planning.durations import microseconds_of
 from tidegauge.planning.fields import (
     AVERAGED,
@@ -39,6 +41,7 @@ from tidegauge.planning.parts import (
     TimeColumn,
     count_cells,
 )
+from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay, Running, Window
 from tidegauge.strategies.rescaled import refuse_rescaled
 
@@ -85,8 +88,7 @@ def gauge_data(gauge: PlannedGauge) -> dict[str, Any]:
         "mechanism": gauge.mechanism.stored(),
     }
     if gauge.clip is not None:
-        clip = gauge.clip
-        data["clip"] = {"share": fraction_text(clip.share), "mechanism": clip.mechanism.stored()}
+        data["clip"] = _clip_data(gauge.clip)
     if gauge.discover is not None:
         data["discover"] = _discover_data(gauge.discover)
     if gauge.totals:
@@ -108,8 +110,16 @@ def _discover_data(discover: Discover) -> dict[str, Any]:
     }
 
 
-def _clip_of(reader: Reader) -> Clip:
+def _clip_data(clip: Clip | Threshold) -> dict[str, Any]:
+    if isinstance(clip, Threshold):
+        return threshold_data(clip)
+    return {"share": fraction_text(clip.share), "mechanism": clip.mechanism.stored()}
+
+
+def _clip_of(reader: Reader, unit: PrivacyUnit) -> Clip | Threshold:
     """Read how a clip is found."""
+    if "first" in reader.names:
+        return threshold_read(reader, unit)
     found = Clip(reader.fraction("share"), restore_gauge(reader.take("mechanism")))
     reader.done()
     return found
@@ -184,6 +194,7 @@ def gauge_of(reader: Reader) -> PlannedGauge:
     every = Reader(reader.take("every"), "every")
     views = views_read(reader.items("views"))
     names = [name for name, _ in views if name in every.names]
+    mechanism = restore_gauge(reader.take("mechanism"))
     gauge = PlannedGauge(
         name=folder_name(reader.text("name")),
         kind=_KINDS[kind],
@@ -200,14 +211,16 @@ def gauge_of(reader: Reader) -> PlannedGauge:
         ),
         anticipate=_anticipated(reader.items("anticipate")),
         budget_weight=reader.fraction("budget_weight"),
-        mechanism=restore_gauge(reader.take("mechanism")),
+        mechanism=mechanism,
         totals="totals" in reader.names and reader.flag("totals"),
         max_items=reader.integer("max_items") if "max_items" in reader.names else 1,
         top=reader.integer("top") if "top" in reader.names else None,
         discover=_discover_of(Reader(reader.take("discover"), "discover"))
         if "discover" in reader.names
         else None,
-        clip=_clip_of(Reader(reader.take("clip"), "clip")) if "clip" in reader.names else None,
+        clip=_clip_of(Reader(reader.take("clip"), "clip"), mechanism.neighbors.unit)
+        if "clip" in reader.names
+        else None,
         select=_select_of(Reader(reader.take("select"), "select"))
         if "select" in reader.names
         else None,
@@ -281,7 +294,7 @@ def _check_distinct(gauge: PlannedGauge) -> None:
         raise changed("one window of different values", "another view of them")
 
 
-def _check_clip(gauge: PlannedGauge, clip: Clip | None) -> None:
+def _check_clip(gauge: PlannedGauge, clip: Clip | Threshold | None) -> None:
     if clip is None:
         return
     other = gauge.totals or gauge.discover is not None or gauge.max_items != 1
@@ -289,7 +302,10 @@ def _check_clip(gauge: PlannedGauge, clip: Clip | None) -> None:
         raise changed("a clip of a sum or a mean around 0", "one of something else")
     if gauge.low >= gauge.high or max(-gauge.low, gauge.high) > MOST_REACH:
         raise changed("values between two bounds", "others")
-    if not 0 < clip.share < 1 or not CLIPPED.isdisjoint(dict(gauge.by)):
+    if isinstance(clip, Threshold) and gauge.low != 0:
+        raise changed("a clip of first values from 0 on", "one of values on both sides")
+    share = clip.share if isinstance(clip, Clip) else clip.asked.share
+    if not 0 < share < 1 or not CLIPPED.isdisjoint(dict(gauge.by)):
         raise changed("a share, and by columns that no clipped release has", "others")
     for name, decay in gauge.views:
         refuse_rescaled(name, decay)

@@ -15,12 +15,15 @@ from typing import Any
 
 from tidegauge.checks import shown
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.clip_plan import EPOCH_EVENTS
 from tidegauge.mechanisms.discovery import deltas
+from tidegauge.mechanisms.first_values import Threshold, set_apart
 from tidegauge.mechanisms.plain_data import Reader
 from tidegauge.mechanisms.restoring import verify_gauge
 from tidegauge.mechanisms.stored import plain, read_as
 from tidegauge.planning.canonical import canonical_bytes, digest, parsed_json
 from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
+from tidegauge.planning.drawn import thresholds_agree
 from tidegauge.planning.parts import (
     Clip,
     Clock,
@@ -41,7 +44,7 @@ from tidegauge.planning.parts_data import (
     time_of,
     unit_of,
 )
-from tidegauge.privacy.costs import GaussianCost
+from tidegauge.privacy.costs import GaussianCost, ThresholdCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.rounding import sqrt_up
@@ -54,6 +57,8 @@ from tidegauge.privacy.unit import (
     PrivacyUnit,
     relation_of,
 )
+from tidegauge.strategies.decay import Step
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import serves_rescaled
 
 __all__ = [
@@ -137,7 +142,7 @@ class Plan:
             gauge["horizon"] = gauge["mechanism"]["horizon"]
             if gauge["kind"] == "count_distinct":  # the window is no view to be changed
                 gauge["window"] = gauge["views"][0][1]
-            if "clip" in gauge:
+            if "mechanism" in gauge.get("clip", ()):
                 gauge["clip"] = gauge["clip"]["share"]
             del gauge["views"], gauge["every"], gauge["anticipate"], gauge["mechanism"]
             gauge.pop("totals", None)
@@ -216,18 +221,25 @@ class Plan:
         return sum((one.delta for one in found if one is not None), Fraction(0))
 
     @property
+    def thresholds(self) -> ApproxDP | None:
+        """What all clips of first values spend together; None: there are none."""
+        clips = (gauge.clip for gauge in self.gauges)
+        return set_apart([clip.cost for clip in clips if isinstance(clip, Threshold)])
+
+    @property
     def ledger(self) -> Ledger:
         """The account, with every gauge charged at once.
 
         Raises:
             BudgetExceeded: Together they exceed the guarantee.
         """
-        ledger = Ledger(self.guarantee, delta_for_names=self.delta_for_names)
+        names, thresholds = self.delta_for_names, self.thresholds
+        ledger = Ledger(self.guarantee, delta_for_names=names, thresholds=thresholds)
         ledger.charge({name: cost for g in self.gauges for name, cost in g.costs.items()})
         return ledger
 
     def spent_on_noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP:
-        """Return what all gauges spend on noise; names of discovered cells come on top.
+        """Return what all gauges spend on noise; names and thresholds come on top.
 
         Args:
             releases: How often everything was released; each time costs all of it again.
@@ -236,10 +248,21 @@ class Plan:
             costs = [cost for gauge in self.gauges for cost in gauge.costs.values()]
             squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
             return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))
-        spent = self.ledger.total(releases)
+        whole = self.ledger
+        ledger = Ledger(whole.noise)
+        noise = [c for c in whole.charges if not isinstance(c.cost, ThresholdCost)]
+        ledger.charge({charge.name: charge.cost for charge in noise})
+        spent = ledger.total(releases)
         assert spent is not None
-        assert not isinstance(spent, ApproxDP)  # no names are in it
+        assert not isinstance(spent, ApproxDP)  # neither names nor thresholds are in it
         return spent
+
+    def spent_on_thresholds(self, releases: int = 1) -> ApproxDP | None:
+        """Return what all clips of first values spend, however often everything was released."""
+        once = self.thresholds
+        if once is None:
+            return None
+        return ApproxDP(releases * once.epsilon, releases * once.delta)
 
     def neighbors(
         self,
@@ -285,27 +308,36 @@ class Plan:
             if mechanism.end != self.clock.end or mechanism.views != gauge.views:
                 raise changed("a mechanism for these steps and views", "one for others")
         self._verify_discovery()
+        unit, end = self.privacy_unit, self.clock.end
+        if not thresholds_agree(self.guarantee, unit, self.gauges, end):
+            raise changed("clips of first values that are drawn as was asked for", "others")
         noisy = [gauge.mechanism for gauge in self.gauges]
-        noisy += [gauge.clip.mechanism for gauge in self.gauges if gauge.clip is not None]
+        noisy += [g.clip.mechanism for g in self.gauges if isinstance(g.clip, Clip)]
         if len({type(mechanism.cost) for mechanism in noisy}) > 1:
             raise changed("one kind of noise in all gauges", "two, whose costs do not add up")
         self.ledger  # noqa: B018 (it refuses to exceed the guarantee)
 
-    def _verify_clip(self, gauge: PlannedGauge, clip: Clip) -> None:
-        """Refuse a clip that is found by something else than counts of magnitudes."""
+    def _verify_clip(self, gauge: PlannedGauge, clip: Clip | Threshold) -> None:
+        """Refuse a clip that is found by something else than magnitudes or first values."""
         unit, relation, bounds = self.privacy_unit, self.relation, (gauge.low, gauge.high)
-        mean, bins = gauge.kind == "mean", clip.mechanism
-        verify_gauge(bins)
+        mean, mechanisms = gauge.kind == "mean", [gauge.mechanism]
+        if isinstance(clip, Clip):
+            verify_gauge(clip.mechanism)
+            mechanisms.append(clip.mechanism)
+            if clip.mechanism.neighbors != magnitude_neighbors(unit, relation, *bounds):
+                raise changed("a mechanism for this unit, range and cells", "one for others")
+            bins = clip.mechanism
+            once = isinstance(bins.strategy, Identity) and bins.max_per_step == EPOCH_EVENTS
+            if not once or bins.views != (("step", Step()),) or bins.last_step is not None:
+                raise changed("counts of magnitudes of each epoch", "others")
         if gauge.mechanism.neighbors != clipped_neighbors(
             unit, relation, *bounds, len(gauge.cells), mean=mean
-        ) or bins.neighbors != magnitude_neighbors(unit, relation, *bounds):
+        ):
             raise changed("a mechanism for this unit, range and cells", "one for others")
-        for mechanism in (gauge.mechanism, bins):
+        for mechanism in mechanisms:
             if not serves_rescaled(mechanism.strategy) or mechanism.guarantee != self.guarantee:
                 raise changed("measurements of which the noise is known", "others")
-            if mechanism.end != self.clock.end or mechanism.horizon != bins.horizon:
-                raise changed("a mechanism for these steps and views", "one for others")
-        if gauge.mechanism.views != gauge.views:
+        if gauge.mechanism.end != self.clock.end or gauge.mechanism.views != gauge.views:
             raise changed("a mechanism for these steps and views", "one for others")
 
     def _verify_discovery(self) -> None:

@@ -6,13 +6,22 @@ kind, and share the budget by weight.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.apart import with_views_apart
-from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.mechanisms.clip_plan import magnitudes_request
 from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
+from tidegauge.mechanisms.first_values import (
+    FirstValues,
+    Threshold,
+    set_apart,
+    spends,
+    threshold_of,
+)
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
 from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
@@ -26,8 +35,9 @@ from tidegauge.planning.parts import (
     neighbors_of,
 )
 from tidegauge.planning.plan import Plan
+from tidegauge.privacy.costs import ThresholdCost
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, PrivacyUnit
-from tidegauge.strategies.decay import Decay, Running
+from tidegauge.strategies.decay import Decay
 
 __all__ = ["candidates_of", "compared", "plan_of"]
 
@@ -49,8 +59,8 @@ def plan_of(config: Config) -> Plan:
         relation=config.relation,
         guarantee=config.guarantee,
         gauges=tuple(
-            _planned(g, f.plan, magnitudes.get(g.name))
-            for g, f in zip(config.gauges, found, strict=True)
+            _planned(g, f.plan, _clip(config, g, cost, magnitudes))
+            for g, f, cost in zip(config.gauges, found, _thresholds(config), strict=True)
         ),
         about=config.about,
         versions=_versions(),
@@ -72,9 +82,10 @@ def compared(config: Config) -> tuple[Comparison, ...]:
 
 def _compared(config: Config) -> tuple[tuple[Comparison, ...], dict[str, GaugePlan]]:
     """All candidates of each gauge, and what counts magnitudes for those whose clip is found."""
-    clipped = [gauge for gauge in config.gauges if gauge.clip is not None]
+    clipped = [gauge for gauge in config.gauges if isinstance(gauge.clip, Fraction)]
     requests = [_request(config, gauge) for gauge in config.gauges]
-    found = compare([*requests, *(_magnitudes(config, gauge) for gauge in clipped)])
+    more_requests = [_magnitudes(config, gauge) for gauge in clipped]
+    found = compare([*requests, *more_requests], set_apart(_thresholds(config)))
     more = zip(clipped, found[len(requests) :], strict=True)
     return tuple(found[: len(requests)]), {gauge.name: one.plan for gauge, one in more}
 
@@ -93,21 +104,35 @@ def _unit(config: Config) -> PrivacyUnit:
     return Event() if config.unit is None else Contributions(config.unit.max_contributions)
 
 
+def _thresholds(config: Config) -> tuple[ThresholdCost | None, ...]:
+    """What each gauge spends on a clip that is drawn from first values."""
+    asked = [g.clip if isinstance(g.clip, FirstValues) else None for g in config.gauges]
+    return spends(config.guarantee, asked, [gauge.budget_weight for gauge in config.gauges])
+
+
+def _clip(
+    config: Config,
+    gauge: GaugeConfig,
+    cost: ThresholdCost | None,
+    magnitudes: Mapping[str, GaugePlan],
+) -> Clip | Threshold | None:
+    """How the clip of a gauge is found; None: it has none."""
+    if isinstance(gauge.clip, FirstValues):
+        assert cost is not None
+        try:
+            return threshold_of(gauge.clip, cost, _unit(config))
+        except UnsupportedCombination as problem:
+            raise UnsupportedCombination(f"{gauge.name}: {problem}") from None
+    return None if gauge.clip is None else Clip(gauge.clip, magnitudes[gauge.name])
+
+
 def _magnitudes(config: Config, gauge: GaugeConfig) -> Request:
     """What counts the magnitudes of the values of a gauge whose clip is found."""
-    assert gauge.clip is not None
+    neighbors = magnitude_neighbors(_unit(config), config.relation, gauge.low, gauge.high)
     return replace(
-        _request(config, gauge),
-        views=(("running", Running()),),
-        neighbors=magnitude_neighbors(_unit(config), config.relation, gauge.low, gauge.high),
-        max_per_step=gauge.max_per_step // UNIT,
-        level=0.95,
-        band="pointwise",
-        anticipate=(),
-        importance=(),
-        every=(),
+        magnitudes_request(_request(config, gauge), neighbors),
         name=f"{gauge.name}, magnitudes",
-        budget_weight=gauge.budget_weight * gauge.clip,
+        budget_weight=gauge.budget_weight * gauge.clip_share,
     )
 
 
@@ -143,7 +168,7 @@ def _request(config: Config, gauge: GaugeConfig) -> Request:
         importance=tuple((v.name, v.importance) for v in gauge.views if v.importance != 1),
         every=_every(gauge),
         name=gauge.name,
-        budget_weight=gauge.budget_weight * (1 - (gauge.clip or 0)),
+        budget_weight=gauge.budget_weight * (1 - gauge.clip_share),
         rescaled=gauge.clip is not None,
         strategy=gauge.strategy,
         discover=gauge.discover,
@@ -157,9 +182,8 @@ def _every(gauge: GaugeConfig) -> tuple[tuple[str, int], ...]:
 
 
 def _planned(
-    gauge: GaugeConfig, mechanism: GaugePlan, magnitudes: GaugePlan | None
+    gauge: GaugeConfig, mechanism: GaugePlan, clip: Clip | Threshold | None
 ) -> PlannedGauge:
-    clip = None if magnitudes is None else Clip(gauge.clip or Fraction(0), magnitudes)
     return PlannedGauge(
         name=gauge.name,
         kind=gauge.kind,

@@ -6,13 +6,14 @@ After a further release of the same plan every sentence is about all releases to
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from statistics import NormalDist
 
 from tidegauge.planning.durations import instant_text
 from tidegauge.planning.plan import Plan
-from tidegauge.planning.spending import epsilon_of
+from tidegauge.planning.spending import delta_of, epsilon_of
 from tidegauge.planning.words import length_in_words
-from tidegauge.privacy.conversion import epsilon_from_rho
+from tidegauge.privacy.conversion import epsilon_from_rho, mu_from_pure, rho_from_pure
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.protected import Protected
 from tidegauge.privacy.rounding import sqrt_up
@@ -69,9 +70,8 @@ def guarantee_of_all(plan: Plan, releases: int) -> Guarantee:
             return ZCDP(releases * rho)
         case GaussianDP(mu=mu):
             return GaussianDP(sqrt_up(releases * mu**2))
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            delta += (releases - 1) * plan.delta_for_names
-            return ApproxDP(max(epsilon, epsilon_of(plan, releases)), delta)
+        case ApproxDP(epsilon=epsilon):
+            return ApproxDP(max(epsilon, epsilon_of(plan, releases)), delta_of(plan, releases))
 
 
 def odds(plan: Plan, releases: int = 1) -> str:
@@ -79,22 +79,33 @@ def odds(plan: Plan, releases: int = 1) -> str:
 
     From the trade-off of what was spent: the most that any test with 5 % of false alarms finds.
     """
-    spent = plan.spent_on_noise(releases)
+    spent, more = plan.spent_on_noise(releases), releases * plan.delta_for_names
+    drawn = plan.spent_on_thresholds(releases)
+    if drawn is not None:  # up to its delta a threshold tells what a Gaussian one of this mu does
+        more += drawn.delta
+        spent = _beside(spent, drawn.epsilon)
     if isinstance(spent, GaussianDP):
         normal = NormalDist()
-        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(
-            releases * plan.delta_for_names
-        )
+        found = normal.cdf(normal.inv_cdf(_ALARM) + float(spent.mu)) + float(more)
     elif isinstance(spent, PureDP):
         found = _found(float(spent.epsilon), 0.0)
     else:
         found = min(_found(float(epsilon_from_rho(spent.rho, d)), d) for d in _DELTAS)
+        found += float(more)
     percent = min(100.0, math.ceil(1000 * found * (1 + 1e-12)) / 10)
     return (
         f"Somebody who wants to find out {protected_of(plan).question}, and accepts to be wrong 5 "
         f"times in 100 when it is not so, will be right at most {percent:g} times in 100 when it "
         "is (guessing blindly: 5)."
     )
+
+
+def _beside(spent: PureDP | ZCDP | GaussianDP, epsilon: Fraction) -> GaussianDP | ZCDP:
+    """What noise and something epsilon-DP spend together."""
+    if isinstance(spent, ZCDP):
+        return ZCDP(spent.rho + rho_from_pure(epsilon))
+    assert isinstance(spent, GaussianDP), "a clip of first values has Gaussian noise"
+    return GaussianDP(sqrt_up(spent.mu**2 + mu_from_pure(epsilon) ** 2))
 
 
 def _found(epsilon: float, delta: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tidegauge.mechanisms.first_values import Threshold
+from tidegauge.planning.parts import Clip
 from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import protected_of
 from tidegauge.planning.words import threshold_in_words
@@ -169,7 +171,12 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
             ", and keyed hashes of the values that later counts need, with their cells and when "
             "they were seen last"
         )
-    if any(gauge.clip for gauge in plan.gauges):
+    if any(isinstance(gauge.clip, Threshold) for gauge in plan.gauges):
+        ids += (
+            ", and, until the clip is drawn from them, the values of the first steps, each with "
+            "its cell"
+        )
+    if any(isinstance(gauge.clip, Clip) for gauge in plan.gauges):
         ids += (
             ", and, until there is a first clip, sums of what waits for it, under each clip that "
             "it may be"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.privacy.guarantee import ApproxDP, PureDP, rounded_up
 from tidegauge.privacy.k_events import K_EVENTS, KEvents, k_event_table
+from tidegauge.privacy.statement import named
 
 __all__ = [
     "budget_share",
@@ -16,6 +18,7 @@ __all__ = [
     "epsilon_of",
     "k_events",
     "noise_delta_of",
+    "thresholds_in_words",
 ]
 
 _DELTA = Fraction(1, 10**9)
@@ -29,10 +32,11 @@ def budget_share(plan: Plan, gauge: PlannedGauge) -> float:
 def delta_of(plan: Plan, releases: int = 1) -> Fraction:
     """Return the delta at which the promise is read: the plan's own, 0 for pure, else 1e-9.
 
-    Names of discovered cells cost their part of it with every release.
+    Names of discovered cells and clips of first values cost their part with every release.
     """
     if isinstance(plan.guarantee, ApproxDP):
-        return plan.guarantee.delta + (releases - 1) * plan.delta_for_names
+        again = plan.delta_for_names if plan.thresholds is None else plan.thresholds.delta
+        return plan.guarantee.delta + (releases - 1) * again
     return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
 
 
@@ -47,8 +51,9 @@ def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
 
 
 def noise_delta_of(plan: Plan) -> Fraction:
-    """Return the delta at which the noise is read; names of discovered cells have the rest."""
-    return (delta_of(plan) or _DELTA) - plan.delta_for_names
+    """Return the delta at which the noise is read; names or clips of first values have a part."""
+    apart = plan.delta_for_names if plan.thresholds is None else plan.thresholds.delta
+    return (delta_of(plan) or _DELTA) - apart
 
 
 def delta_in_words(plan: Plan, releases: int = 1) -> str:
@@ -67,6 +72,25 @@ def delta_in_words(plan: Plan, releases: int = 1) -> str:
     return f"Of delta = {whole}: {noise} for noise; names: {parts}"
 
 
+def thresholds_in_words(plan: Plan, releases: int = 1) -> str:
+    """Return what clips of first values and noise spend: a sentence without a full stop.
+
+    Args:
+        plan: With a clip that is drawn from first values.
+        releases: How often the whole plan was released; clips cost their part each time.
+    """
+    spent = plan.spent_on_thresholds(releases)
+    assert spent is not None
+    drawn = ", ".join(gauge.name for gauge in plan.gauges if isinstance(gauge.clip, Threshold))
+    rest = ApproxDP(epsilon_of(plan, releases) - spent.epsilon, noise_delta_of(plan))
+    return (
+        f"Of (epsilon, delta) the clip of {drawn}, drawn from first values, spends "
+        f"({rounded_up(spent.epsilon)}, {rounded_up(spent.delta)}), and noise, of "
+        f"{named(plan.spent_on_noise(releases))}, ({rounded_up(rest.epsilon)}, "
+        f"{rounded_up(rest.delta)}): both add up"
+    )
+
+
 def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
     """Return what is spent for one unit, read for k of them; see :func:`epsilon_of`."""
     return _for_units(plan, K_EVENTS, releases)
@@ -74,4 +98,5 @@ def k_events(plan: Plan, releases: int = 1) -> tuple[KEvents, ...]:
 
 def _for_units(plan: Plan, ks: Sequence[int], releases: int) -> tuple[KEvents, ...]:
     spent = plan.spent_on_noise(releases)
-    return k_event_table(spent, noise_delta_of(plan), ks, releases * plan.delta_for_names)
+    names, thresholds = releases * plan.delta_for_names, plan.spent_on_thresholds(releases)
+    return k_event_table(spent, noise_delta_of(plan), ks, names, thresholds)

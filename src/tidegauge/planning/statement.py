@@ -21,6 +21,7 @@ from tidegauge.planning.spending import (
     epsilon_of,
     k_events,
     noise_delta_of,
+    thresholds_in_words,
 )
 from tidegauge.privacy.conversion import mu_from_pure
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP, PureDP, rounded_up
@@ -99,7 +100,11 @@ def _source(plan: Plan, releases: int) -> str:
 def _numbers(plan: Plan, releases: int) -> str:
     spent = plan.spent_on_noise(releases)
     delta, names = noise_delta_of(plan), releases * plan.delta_for_names
-    text = f"In numbers: {numbers(guarantee_of_all(plan, releases), spent, delta, names)}."
+    whole = guarantee_of_all(plan, releases)
+    if plan.thresholds is not None:
+        text = f"In numbers: {named(whole)}. {thresholds_in_words(plan, releases)}."
+    else:
+        text = f"In numbers: {numbers(whole, spent, delta, names)}."
     if names:
         text += (
             f" {delta_in_words(plan, releases)}. The part for names is the chance that a value "
@@ -128,13 +133,14 @@ def _errata(further: Sequence[Further]) -> list[str]:
 def _details(plan: Plan, further: Sequence[Further]) -> list[str]:
     """What stands behind the page."""
     releases, protected = 1 + len(further), protected_of(plan)
-    spent = plan.spent_on_noise(releases)
+    spent, drawn = plan.spent_on_noise(releases), plan.spent_on_thresholds(releases)
+    told = spent if drawn is None else None  # what noise spends is not all that is spent
     return [
         "## The promise, as defined",
-        *exactly(guarantee_of_all(plan, releases), spent, protected.question),
+        *exactly(guarantee_of_all(plan, releases), told, protected.question),
         *_of_names(plan, releases),
         f"## Several {protected.units}",
-        more_units(spent, protected, noise_delta_of(plan), releases * plan.delta_for_names),
+        more_units(spent, protected, noise_delta_of(plan), releases * plan.delta_for_names, drawn),
         "## Gauges",
         bullets(f"**{gauge.name}**: {measured(plan, gauge)}" for gauge in plan.gauges),
         "## Declared, not protected",
@@ -214,6 +220,9 @@ def _guarantee(plan: Plan, releases: int) -> dict[str, str]:
         found["mu"] = rounded_up(mu_from_pure(spent.epsilon), 9)
     elif isinstance(spent, GaussianDP):
         found["mu"] = rounded_up(spent.mu, 9)
+    drawn = plan.spent_on_thresholds(releases)
+    if drawn is not None:
+        found["spent_on_thresholds"] = repr(drawn)
     if isinstance(promised, ApproxDP):
         found["promised_epsilon"] = rounded_up(promised.epsilon, 9)
     return found

@@ -8,7 +8,8 @@ currency           a Gaussian gauge costs       a pure gauge costs
 ``mu^2`` (GDP)     mu^2                         (2 Phi^-1(e^eps / (1 + e^eps)))^2
 =================  ===========================  ==========================================
 
-Choices of items are neither: they cost rho, and are refused in the other two currencies.
+Choices of items are neither: they cost rho, and are refused in the other two currencies. Private
+thresholds cost no currency: their epsilon and delta are set apart before the rest is counted.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ __all__ = [
     "Currency",
     "GaussianCost",
     "PureCost",
+    "ThresholdCost",
     "ZCDPCost",
     "dp_event",
     "price",
@@ -150,7 +152,41 @@ class ZCDPCost:
 Cost = GaussianCost | PureCost
 """Of noise that all of a stream's numbers carry."""
 
-AnyCost = Cost | ZCDPCost
+
+@final
+@dataclass(frozen=True, init=False)
+class ThresholdCost:
+    r"""What a private threshold spends: it is drawn once, and (epsilon, delta)-DP.
+
+    Args:
+        epsilon: Above 0.
+        delta: Above 0, below 1.
+
+    Raises:
+        InvalidParameter: A number is out of range.
+
+    Examples:
+        >>> ThresholdCost(0.5, 1e-9).event()["class_name"]
+        'DiscreteLaplaceDpEvent'
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", exact("epsilon", epsilon, above=0, why=_WHY))
+        object.__setattr__(self, "delta", exact("delta", delta, above=0, below=1, why=_WHY))
+
+    def event(self) -> dict[str, Any]:
+        """The cost but for its delta as an event, that of any epsilon-DP mechanism.
+
+        Up to a chance of delta the threshold is epsilon-DP (``docs/proofs/ledger.md``); no event
+        of dp_accounting adds to delta alone.
+        """
+        return PureCost(self.epsilon).event()
+
+
+AnyCost = Cost | ZCDPCost | ThresholdCost
 
 
 def dp_event(class_name: str, **fields: Any) -> dict[str, Any]:
@@ -159,7 +195,12 @@ def dp_event(class_name: str, **fields: Any) -> dict[str, Any]:
 
 
 def price(cost: AnyCost, currency: Currency) -> Fraction:
-    """What a cost takes from an account, never below the truth; choices have a price in rho."""
+    """What a cost takes from an account, never below the truth; choices have a price in rho.
+
+    Thresholds take nothing of it: what they spend was set apart.
+    """
+    if isinstance(cost, ThresholdCost):
+        return Fraction(0)
     if isinstance(cost, ZCDPCost):
         assert currency is Currency.RHO, "a ledger refuses it in every other"
         return cost.rho

@@ -47,6 +47,7 @@ def k_event_table(
     delta: Number,
     ks: Sequence[int] = K_EVENTS,
     names: Fraction = Fraction(0),
+    thresholds: ApproxDP | None = None,
 ) -> tuple[KEvents, ...]:
     r"""Return what a guarantee for one event means for k events of the same person.
 
@@ -60,11 +61,15 @@ def k_event_table(
     :math:`G(p + q) \le G(p) + G(q)`, and k units get at most :math:`G^k(p) + d_k` with
     :math:`d_1 = d, d_k = G(d_{k-1}) + d`: delta grows by d_k.
 
+    So do private thresholds: k of one's events under them are (epsilon, delta) with group privacy
+    of its own, and both parameters add up, for one unit and for k.
+
     Args:
         guarantee: What was promised, or better what was spent, for one event.
         delta: At which delta a Gaussian or zCDP spend is read.
         ks: Numbers of events.
         names: What names may add to delta for one unit; beside a Gaussian spend only.
+        thresholds: What private thresholds spend for one unit, all together; not beside names.
 
     Raises:
         InvalidParameter: A number is out of range.
@@ -83,6 +88,13 @@ def k_event_table(
         integer("ks", k, low=1, high=1 << 40, why=_WHY_KS)
     delta = ApproxDP(1, delta).delta
     rows = (_k_events(guarantee, delta, k) for k in ks)
+    if thresholds is not None:
+        more = (_k_events(thresholds, thresholds.delta, k) for k in ks)
+        pairs = zip(rows, more, strict=True)
+        return tuple(
+            KEvents(a.events, a.epsilon + b.epsilon, min(Fraction(1), a.delta + b.delta))
+            for a, b in pairs
+        )
     if not names:
         return tuple(rows)
     assert isinstance(guarantee, GaussianDP)  # of one kind of noise where names are found
@@ -113,6 +125,8 @@ def _k_events(guarantee: Guarantee, delta: Fraction, k: int) -> KEvents:
         return KEvents(k, epsilon_from_mu(k * guarantee.mu, delta), delta)
     if isinstance(guarantee, ZCDP):
         return KEvents(k, epsilon_from_rho(k**2 * guarantee.rho, delta), delta)
+    if k == 1:
+        return KEvents(k, guarantee.epsilon, guarantee.delta)
     one = float(guarantee.epsilon)
     log_sum = (k - 1) * one + math.log(-math.expm1(-k * one) / -math.expm1(-one))
     log_delta = min(0.0, log_fraction(guarantee.delta) + log_sum + 1e-9)

@@ -19,6 +19,12 @@ from typing import Any, TypeVar, final
 
 from tidegauge.checks import exact, shown
 from tidegauge.errors import BudgetExceeded, InvalidParameter, UnsupportedCombination
+from tidegauge.privacy.apart import (
+    epsilon_at,
+    refuse_not_set_apart,
+    without_names,
+    without_thresholds,
+)
 from tidegauge.privacy.conversion import (
     epsilon_from_mu,
     mu_from_epsilon_delta,
@@ -29,6 +35,7 @@ from tidegauge.privacy.costs import (
     Currency,
     GaussianCost,
     PureCost,
+    ThresholdCost,
     ZCDPCost,
     dp_event,
     price,
@@ -78,9 +85,12 @@ class Ledger:
         delta_for_names: What is set apart of its delta for the names of items that nobody knew
             before: the chance that one is shown that a single unit has, all gauges together. Noise
             is made for the rest. All of it counts as spent from the start.
+        thresholds: What is set apart of its epsilon and its delta for private thresholds, all
+            gauges together; in the same way. Not beside ``delta_for_names``.
 
     Raises:
-        InvalidParameter: ``delta_for_names`` is not a part of a delta.
+        InvalidParameter: ``delta_for_names`` or ``thresholds`` is not a part of an (epsilon,
+            delta) pair.
 
     Examples:
         >>> ledger = Ledger(PureDP(1))
@@ -92,16 +102,24 @@ class Ledger:
         <Ledger of PureDP(epsilon=1): 10 charges, 0 % of its epsilon left>
     """
 
-    def __init__(self, guarantee: Guarantee, *, delta_for_names: Fraction = Fraction(0)) -> None:
+    def __init__(
+        self,
+        guarantee: Guarantee,
+        *,
+        delta_for_names: Fraction = Fraction(0),
+        thresholds: ApproxDP | None = None,
+    ) -> None:
         if not isinstance(guarantee, Guarantee):
             raise InvalidParameter(
                 f"Expected a guarantee, got a {type(guarantee).__name__}. Nothing could be "
                 "refused. Write PureDP(1), ZCDP(0.5), GaussianDP(1) or ApproxDP(1, 1e-9)."
             )
         self._guarantee, self._delta_for_names = guarantee, delta_for_names
-        self._noise = (
-            guarantee if not delta_for_names else _without_names(guarantee, delta_for_names)
-        )
+        self._noise, self._thresholds = guarantee, thresholds
+        if delta_for_names:
+            self._noise = without_names(guarantee, delta_for_names)
+        if thresholds is not None:
+            self._noise = without_thresholds(guarantee, delta_for_names, thresholds)
         self._charges: tuple[Charge, ...] = ()
         self._currency = Currency.MU_SQUARED if delta_for_names else _own_currency(guarantee)
         self._spent = Fraction(0)
@@ -123,6 +141,11 @@ class Ledger:
     def delta_for_names(self) -> Fraction:
         """What is set apart of delta for names of items; 0: nothing."""
         return self._delta_for_names
+
+    @property
+    def noise(self) -> Guarantee:
+        """What noise is made for: the promise without what is set apart of it."""
+        return self._noise
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -207,11 +230,14 @@ class Ledger:
                 raise InvalidParameter(
                     f"Expected a mapping from names to costs, got {shown(name)} -> "
                     f"{type(cost).__name__}. It cannot be accounted for. Use GaussianCost, "
-                    "PureCost or ZCDPCost."
+                    "PureCost, ZCDPCost or ThresholdCost."
                 )
-        if not costs:
+        together = (*(charge.cost for charge in self._charges), *costs.values())
+        refuse_not_set_apart(together, self._thresholds)
+        kinds: set[type[AnyCost]] = {type(cost) for cost in costs.values()} - {ThresholdCost}
+        if not kinds:
+            self._charges += tuple(Charge(name, cost) for name, cost in costs.items())
             return
-        kinds: set[type[AnyCost]] = {type(cost) for cost in costs.values()}
         currency = self._currency or _settled(kinds)
         _refuse_unproven(kinds, currency, self._guarantee)
         needed = sum((price(cost, currency) for cost in costs.values()), Fraction(0))
@@ -227,8 +253,8 @@ class Ledger:
 
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
-        itself is what is proved. With ``delta_for_names`` it is an (epsilon, delta) pair, for a
-        chance to be shown is no noise.
+        itself is what is proved. With ``delta_for_names`` or ``thresholds`` it is an (epsilon,
+        delta) pair, for a chance to be shown is no noise, and neither is a threshold.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -240,12 +266,18 @@ class Ledger:
             >>> ledger.total()
             GaussianDP(mu=1)
         """
-        if not self._charges:
+        noise = self._spent_on_noise(releases)
+        return noise if noise is None else self._with_thresholds(noise, releases)
+
+    def _spent_on_noise(self, releases: int) -> Guarantee | None:
+        """The same without thresholds."""
+        costs = [c.cost for c in self._charges if not isinstance(c.cost, ThresholdCost)]
+        if not costs:
             return None
-        if all(isinstance(charge.cost, GaussianCost) for charge in self._charges):
+        if all(isinstance(cost, GaussianCost) for cost in costs):
             mu = sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED))
             return self._with_names(mu, releases) if self._delta_for_names else GaussianDP(mu)
-        if all(isinstance(charge.cost, PureCost) for charge in self._charges) and (
+        if all(isinstance(cost, PureCost) for cost in costs) and (
             self._currency is Currency.EPSILON
         ):
             return PureDP(releases * self._spent)
@@ -261,13 +293,25 @@ class Ledger:
             epsilon = self._noise.epsilon
         return ApproxDP(epsilon, releases * (self._noise.delta + self._delta_for_names))
 
+    def _with_thresholds(self, noise: Guarantee, releases: int) -> Guarantee:
+        """What noise and thresholds amount to together: both parameters add up."""
+        apart = self._thresholds
+        if apart is None:
+            return noise
+        assert isinstance(self._noise, ApproxDP)
+        epsilon, delta = epsilon_at(noise, self._noise.delta), self._noise.delta
+        if releases == 1 and not self.left:
+            epsilon = self._noise.epsilon
+        return ApproxDP(epsilon + releases * apart.epsilon, delta + releases * apart.delta)
+
     def events(self) -> dict[str, Any]:
         """Return the charges as a dp_accounting ``ComposedDpEvent``, in plain values.
 
         ``dp_accounting.dp_event.DpEvent.from_named_tuple`` on equal fields gives its events back,
         so that a stranger can recompute epsilon. Rounded so that they never claim less than was
-        spent. They are of noise: ask for epsilon at delta - delta_for_names. (dp_accounting has no
-        event that adds to delta alone.)
+        spent. With ``delta_for_names``, ask for epsilon at delta - delta_for_names, and with
+        ``thresholds`` at delta - thresholds.delta. (dp_accounting has no event that adds to delta
+        alone.)
 
         Examples:
             >>> ledger = Ledger(GaussianDP(1))
@@ -276,17 +320,6 @@ class Ledger:
             ['GaussianDpEvent']
         """
         return dp_event("ComposedDpEvent", events=[charge.cost.event() for charge in self._charges])
-
-
-def _without_names(guarantee: Guarantee, delta: Fraction) -> ApproxDP:
-    """What is left for noise of a guarantee that pays for names."""
-    if not isinstance(guarantee, ApproxDP) or not 0 < delta < guarantee.delta:
-        raise InvalidParameter(
-            f"Expected delta_for_names to be a part of a delta, got {shown(delta)} under "
-            f"{guarantee!r}. Names are shown with a small chance, and noise needs a delta, too. "
-            "Give a part of it."
-        )
-    return ApproxDP(guarantee.epsilon, guarantee.delta - delta)
 
 
 def _own_currency(guarantee: Guarantee) -> Currency | None:

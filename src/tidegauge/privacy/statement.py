@@ -154,7 +154,11 @@ def named(guarantee: Guarantee) -> str:
 
 
 def more_units(
-    loss: Guarantee, protected: Protected, delta: Number, names: Fraction = Fraction(0)
+    loss: Guarantee,
+    protected: Protected,
+    delta: Number,
+    names: Fraction = Fraction(0),
+    thresholds: ApproxDP | None = None,
 ) -> str:
     """Return what a loss means for several units together: a table, and where moves stand in it.
 
@@ -163,8 +167,9 @@ def more_units(
         protected: The unit.
         delta: At which delta a Gaussian or zCDP loss is read.
         names: What names of discovered items may add to it for one unit.
+        thresholds: What private thresholds spend for one unit, beside it.
     """
-    rows = k_event_table(loss, delta, names=names)
+    rows = k_event_table(loss, delta, names=names, thresholds=thresholds)
     units = protected.units
     lines = [f"| {units} | epsilon | delta |", "| ---: | ---: | ---: |"]
     lines += [f"| {row.events} | {_cells(row)} |" for row in rows]

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,12 @@ from tidegauge.mechanisms import clip_meter
 from tidegauge.mechanisms.clip_meter import ClipMeter, in_units
 from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
-from tidegauge.mechanisms.clipping import best_clip, bins_of, clips_up_to, tail
+from tidegauge.mechanisms.clipping import (
+    best_clip,
+    bins_of,
+    clips_up_to,
+    tails,
+)
 from tidegauge.mechanisms.mean import Bounds, Values
 from tidegauge.privacy.statement import named
 from tidegauge.strategies.blt import Blt
@@ -35,6 +41,7 @@ class Silent:
     def __init__(self, plan):
         self.plan, self.seen, self.step = plan, [], 0
         self.state = {"encoder": plan.strategy.init_encoder(plan.neighbors.cells)}
+        self.nothing = np.zeros((0, plan.neighbors.cells), np.int64)
 
     def measure(self, exact):
         self.seen.append(np.array(exact))
@@ -96,21 +103,30 @@ def test_clips_reach_from_zero_to_the_bound_in_small_steps(largest):
 # --- what one event moves --------------------------------------------------------------------
 
 
-def moved_by_an_event(kind=ClipMeter, of="sum", bounds=(0, 5000), clips=(None, (0, 7), (0, 300))):
+ENDED = 7  # steps after which every epoch of these plans that has begun is over
+
+
+def moved_by_an_event(kind=ClipMeter, of="sum", bounds=(0, 5000), clips=(None, (0, 7), (0, 300)),
+                      **changes):  # fmt: skip
     """The largest L2 norm by which an event moves what is measured, over all paths of clips."""
-    plan, worst, bins = plan_of(of, bounds), 0.0, 0.0
+    plan, worst, bins = plan_of(of, bounds, **changes), 0.0, 0.0
+    clips = (*clips, *[clips[-1]] * (ENDED - len(clips)))
     others = np.array([3, 50, 0, 4])
     for value in (bounds[0] - 9, bounds[0], -1, 0, 1, 5, 299, bounds[1], bounds[1] + 99):
         for at in range(len(clips)):
             seen = []
             for there in (False, True):
-                meter = silent(plan, kind)
+                meter, when = silent(plan, kind), []
                 for step, clip in enumerate(clips):
                     values = np.append(others, value) if there and step == at else others
                     meter.measure(Values(values, None, None, 1, 1), clip)
-                seen.append([np.concatenate(m.seen) for m in (meter._main, meter._bins)])
-            (main, counts), (other, others_counts) = seen
+                    when.append(len(meter._bins.seen))
+                rows = [np.concatenate([*m.seen, m.nothing]) for m in (meter._main, meter._bins)]
+                seen.append([*rows, when])
+            (main, counts, when), (other, others_counts, others_when) = seen
             worst = max(worst, float(np.sqrt(((main - other) ** 2).sum())))
+            if when != others_when:
+                return worst, np.inf  # when counts are published tells of the event
             bins = max(bins, float(np.sqrt(((counts - others_counts) ** 2).sum())))
     return worst / np.sqrt(plan.main.neighbors.event_l2_squared), bins
 
@@ -183,25 +199,88 @@ def test_broken_meters_are_caught(twin):
     assert moved_by_an_event(twin)[0] > 1.01
 
 
+def test_clamped_counts_move_no_more_than_others():
+    assert 1 == moved_by_an_event(max_events_per_step=1)[1]
+    few = plan_of()
+    few = replace(few, magnitudes=replace(few.bins, max_per_step=5))
+    for more in (0, 1):
+        meter = silent(few)
+        for step in range(ENDED):
+            values = [9] * (step + (step == 4) * more)
+            meter.measure(Values(values, None, None, 1, 1), (0, 7))
+        assert [0, 3, 5] == [int(counts[0, 4]) for counts in meter._bins.seen]
+
+
+class CountsOn(ClipMeter):
+    """Broken twin: what was counted in an epoch is counted in the next one, too."""
+
+    def _magnitudes(self, given, values):
+        kept = self._epoch["counts"].copy()
+        np.add.at(kept, clip_meter.bins_of(np.abs(values)), 1)
+        rows = super()._magnitudes(given, values)
+        self._epoch["counts"][...] = kept
+        return rows
+
+
+class EndsEarly(ClipMeter):
+    """Broken twin: counts of an epoch that is not over are measured, and measured again."""
+
+    def _magnitudes(self, given, values):
+        kept = self._epoch["counts"].copy()
+        np.add.at(kept, clip_meter.bins_of(np.abs(values)), 1)
+        rows = super()._magnitudes(given, values)
+        if self._epoch["counts"].any():
+            rows[-1:] = self._bins.measure(kept[None])
+        return rows
+
+
+class EndsWhenFull(ClipMeter):
+    """Broken twin: an epoch is over when it has so many events."""
+
+    def _ends_an_epoch(self, step):
+        return self._epoch["counts"].sum() > 8
+
+
+@pytest.mark.parametrize("twin", [CountsOn, EndsEarly, EndsWhenFull])
+def test_broken_epochs_are_caught(twin):
+    assert moved_by_an_event(twin)[1] > 1.01
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 48, 52, 8760, None])
+def test_every_step_lies_in_one_epoch_and_few_are_needed(horizon):
+    plan = plan_of(horizon=horizon)
+    firsts = [1]
+    while firsts[-1] < 20_000:
+        firsts.append(plan.next_epoch(firsts[-1]))
+    assert firsts[1] == 2, "a clip may be chosen as soon as something was published"
+    assert plan.lag is None or plan.lag in firsts
+    assert len(firsts) < 20
+    for step in range(1, 20_000, 7):
+        after = firsts[int(np.searchsorted(firsts, step, side="right"))]
+        assert plan.next_epoch(step) == after
+        assert plan.epochs_before(step) == sum(first <= step for first in firsts[1:])
+
+
 def test_a_clip_depends_on_published_counts_alone():
     """The same rows and other data: the same clips. And only rows of earlier steps are read."""
     plan = plan_of(views=[tg.Running(), tg.Window(3)])
-    rng = np.random.default_rng(3)
     size = plan.bins.neighbors.cells
-    rows = plan.bins.strategy.encode(
-        plan.bins.strategy.init_encoder(size), rng.integers(0, 900, (STEPS, size)), 0
-    )
-    zeros, found = np.zeros((1, 1), np.int64), []
-    for changed in (None, 10, 30):
+    encoder = plan.bins.strategy.init_encoder(size)
+    larger = np.arange(size) < 4 + np.arange(STEPS)[:, None] // 4
+    rows = plan.bins.strategy.encode(encoder, np.where(larger, 90_000, 0), 0)
+    zeros, found, changes = np.zeros((1, 1), np.int64), [], (None, 7, 10, 30)
+    for changed in changes:
         reading, clips = ClipReading(plan), []
         for step in range(STEPS):
             clips.append(reading.clip)
             row = rows[step : step + 1] if changed is None or step < changed else rows[:1] * 0
             reading.decode(zeros + step, np.ascontiguousarray(row), 1)
         found.append(clips)
-    assert any(clip is not None for clip in found[0])
-    for clips, changed in zip(found[1:], (10, 30), strict=True):
+    assert len(set(found[0])) > 2
+    for clips, changed in zip(found[1:], changes[1:], strict=True):
         assert found[0][: changed + 1] == clips[: changed + 1]
+    assert found[0] != found[1], "what is published where an epoch ends is read"
+    assert found[0][16] != found[1][16]
 
 
 # --- without noise ---------------------------------------------------------------------------
@@ -262,7 +341,8 @@ def test_both_halves_go_on_from_what_was_stored():
         return out
 
     advance(meter, reading, 0, 20)
-    kept = {key: np.array(array) for key, array in meter._waiting.items()}
+    kept = {name: {key: np.array(array) for key, array in meter.state[name].items()}
+            for name in ("waiting", "epoch")}  # fmt: skip
     again = silent(plan)
     again._start(plan, meter._main, meter._bins, kept)
     resumed = ClipReading(plan, state=reading.state, step=20)
@@ -276,7 +356,9 @@ def test_a_meter_goes_on_from_its_state_under_fresh_keys():
     meter = ClipMeter(plan)
     meter.measure(Values([5, -3, 900], None, None, 1, 1), None)
     again = ClipMeter(plan, state=meter.state, step=1)
-    assert again.state.keys() == meter.state.keys() == {"waiting", "main.encoder", "bins.encoder"}
+    assert again.state.keys() == meter.state.keys() == {
+        "waiting", "epoch", "main.encoder", "bins.encoder"
+    }  # fmt: skip
     assert 3 == again._waiting["counts"][0]
     rows, magnitudes = again.measure(Values([4], None, None, 1, 1), (3, 300))
     assert (1, 2) == rows.shape
@@ -409,7 +491,7 @@ def test_noise_from_before_the_first_clip_is_counted(of):
     for step in range(14):
         reading._due = 1000 if step != 10 else step + 1
         if step == 10:
-            reading._counts = np.full(plan.bins.neighbors.cells, 1e6)
+            reading._epochs = np.full((1, plan.bins.neighbors.cells), 1e6)
         given = Values([], [], [], 1, cells)
         out.append(reading.decode(*meter.measure(given, reading.clip), 1))
     assert np.isnan(np.concatenate(out[:10])).all()
@@ -464,7 +546,7 @@ def test_a_tail_is_not_led_astray_by_noise_far_above_all_values():
     ]
     assert np.quantile(found, 0.02) > 128
     assert np.quantile(found, 0.98) < 2048
-    assert tail(np.array([3.0, -2, 1]), 0.0, 5.0) is None
+    assert tails(np.array([3.0, -2, 1]), 5.0) is None
 
 
 def test_few_events_wait_and_releases_say_so():
@@ -504,7 +586,7 @@ def of_the_values_alone(plan):
 
 def says_all(text, plan):
     spent = named(plan.charged().total())
-    constants = "bounds: -50, 5000", "max_events_per_step: 300", "1/5", "views: running"
+    constants = "bounds: -50, 5000", "max_events_per_step: 300", "1/8", "views: running"
     return all(said in text for said in (spent, "**magnitudes**", *constants))
 
 

@@ -359,6 +359,9 @@ def test_a_mixed_spend_is_read_through_its_divergence():
         def spent_on_noise(self, releases=1):
             return ZCDP(Fraction(1, 100) * releases)
 
+        def spent_on_thresholds(self, releases=1):
+            return None
+
         unit, clock, relation, privacy_unit = (
             plan.unit, plan.clock, plan.relation, plan.privacy_unit,
         )  # fmt: skip

@@ -20,7 +20,6 @@ from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.reading import Reading
-from tidegauge.mechanisms.smooth import MOST_VALUES
 from tidegauge.mechanisms.threshold_rule import ThresholdRule
 from tidegauge.mechanisms.totals import array_of
 from tidegauge.mechanisms.turn import Turn, no_copies
@@ -35,6 +34,8 @@ from tidegauge.strategies.named import by_name
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
 __all__ = ["ThresholdedSum"]
+
+_MOST_FIRST = 1 << 26  # readings that are kept until the threshold is drawn
 
 
 @final
@@ -111,7 +112,7 @@ class ThresholdedSum:
         self._unit, self._most = range_of(upper, grain)
         why = "It is the last step. Leave it None with a strategy for streams without an end."
         self._end = None if end is None else integer("end", end, low=1, high=MOST_STEPS, why=why)
-        high = min(MOST_VALUES, MOST_STEPS if self._end is None else self._end)
+        high = min(_MOST_FIRST, MOST_STEPS if self._end is None else self._end)
         why = "Nothing is released before it, so it lies within the stream. Use first_needed()."
         self._first = integer("first", first, low=1, high=high, why=why)
         self._cost = ApproxDP(epsilon, self._delta(delta))

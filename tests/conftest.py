@@ -3,6 +3,7 @@
 One file for all: two of the same name could not be collected together by name of their folders.
 """
 
+import gc
 import os
 
 # Two workers with two threads each wait for one another: four times the time for dense matrices.
@@ -19,6 +20,13 @@ settings.register_profile(
     "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("fixed")
+
+gc.disable()  # until all tests are collected: a quarter of that time, and nothing is let go
+
+
+def pytest_collection_finish():
+    gc.enable()
+
 
 MEMORY = Path("/dev/shm")
 

@@ -58,6 +58,15 @@ high_product: Any = intrinsic(_high_product)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def rise(numbers: Int64) -> bool:
+    """Whether each number is larger than the one before."""
+    falls = 0
+    for i in range(1, numbers.shape[0]):
+        falls += numbers[i] <= numbers[i - 1]
+    return falls == 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def number_range(
     coordinates: Int64, numbers: Int64, start: int, stop: int, blocks: int, out: UInt64
 ) -> None:

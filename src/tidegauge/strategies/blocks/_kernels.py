@@ -14,7 +14,6 @@ from numba import njit
 from tidegauge.strategies.strategy import Float64, Int64
 
 _FAR = float(1 << 60)
-_LAST = 1 << 60
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -24,28 +23,12 @@ def _parent(position: int, ratio: int) -> int:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _moved(cost: float, at: int, target: int, most: int, direction: int, price: float) -> float:
-    """Cost of an end that goes on to ``target``; ``direction``: where it may go, 0 for both."""
-    move = target - at
-    if cost >= _FAR or target > most or move * direction < 0:
-        return _FAR
-    return cost + abs(move) * price
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def _climb(
-    below: float,
-    above: float,
-    at: int,
-    odd: int,
-    target: int,
-    most: int,
-    direction: int,
-    price: float,
+    below: float, above: float, at: int, odd: int, target: int, price: float
 ) -> tuple[float, int]:
     """Least cost of an end at ``target`` from its two positions, and which: 0 below, 1 above."""
-    from_below = _moved(below, at, target, most, direction, price)
-    from_above = _moved(above, at + odd, target, most, direction, price)
+    from_below = below + abs(target - at) * price
+    from_above = above + abs(target - at - odd) * price
     return (from_above, 1) if from_above < from_below else (from_below, 0)
 
 
@@ -60,16 +43,17 @@ def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path
     """
     if mode == 3 and span > 0 and _write_printed(t, span, ratios, path):
         return
-    signed, opened = mode == 1 or mode == 2, mode == 2
+    if mode != 2:
+        _find_completed(t, span, ratios, prices, mode == 1, path)
+        return
     top = ratios.shape[0]
     p = t - span if 0 < span < t else 0
     q = t
     p_odd, q_odd = 0, 0  # 1: the boundary above differs from the one below
     a, b, c, d = 0.0, _FAR, 0.0, _FAR  # costs of p below, p above, q below, q above
     best, meet, state = _FAR, 0, 0
-    forward, backward = (0, 0) if signed else (1, -1)
     for level in range(top + 1):
-        price = prices[level] if signed else 1.0
+        price = prices[level]
         for i in range(2):
             for j in range(2):
                 move = q + j * q_odd - p - i * p_odd
@@ -81,18 +65,64 @@ def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path
             break
         if level < top:
             ratio = ratios[level]
-            most = _LAST if opened else q
             up = _parent(p, ratio)
             odd = 1 if p_odd or up * ratio != p else 0
-            low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, most, forward, price)
-            high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, most, forward, price)
+            low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, price)
+            high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, price)
             a, b, p, p_odd = low, high, up, odd
             up = _parent(q, ratio)
             odd = 1 if q_odd or up * ratio != q else 0
-            low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, most, backward, price)
-            high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, most, backward, price)
+            low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, price)
+            high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, price)
             c, d, q, q_odd = low, high, up, odd
     _trace(path, ratios, meet, state // 2, state % 2)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _find_completed(
+    t: int, span: int, ratios: Int64, prices: Float64, signed: bool, path: Int64
+) -> None:
+    """Write the cheapest path of completed blocks, as :func:`find_path` does.
+
+    The end at ``t`` goes back to the boundary below, for what lies beyond is not complete. The
+    begin goes on to the boundary above, or ``signed`` to either.
+    """
+    top = ratios.shape[0]
+    p, q = t - span if 0 < span < t else 0, t
+    odd = 0  # 1: the boundary above p differs from the one below
+    a, b, c = 0.0, 0.0, 0.0  # costs of p below, p above (no other than below unless odd), q
+    best, meet, state = _FAR, 0, 0
+    for level in range(top + 1):
+        price = prices[level] if signed else 1.0
+        cost = a + c + (q - p) * price
+        if cost < best:
+            best, meet, state = cost, level, 0
+        if odd:
+            cost = b + c + abs(q - p - 1) * price
+            if cost < best:
+                best, meet, state = cost, level, 1
+        path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p + odd, q, q
+        if p == q or level == top or best <= min(a, b) + c:  # larger blocks cannot help
+            break
+        ratio = ratios[level]
+        up, end = _parent(p, ratio), _parent(q, ratio)
+        past, rest = p - up * ratio, q - end * ratio
+        low = a + past * price if signed or past == 0 else _FAR
+        high = a + (ratio - past) * price
+        path[level, 4], path[level, 5], path[level, 6] = 0, 0, 0
+        if odd:
+            other = b + (past + 1) * price if signed else _FAR
+            if other < low:
+                low, path[level, 4] = other, 1
+            other = b + (ratio - past - 1) * price
+            if other < high:
+                high, path[level, 5] = other, 1
+        odd = 1 if past or odd else 0
+        if (up + 1) * ratio > q:
+            high = _FAR
+        a, b, c = low, high if odd else low, c + rest * price
+        p, q = up, end
+    _trace(path, ratios, meet, state, 0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -208,6 +208,15 @@ class PolynomialSum(Strategy):
         return starts, moves[:found].copy()
 
     @cached_property
+    def _far(self) -> tuple[Int64, Int64, NDArray[np.int32]]:
+        """The moves without what a counter adds up, and how many of them stay from the last."""
+        starts, moves = self._moves
+        begins, kept = np.empty(len(starts), np.int64), np.empty(len(starts) - 1, np.int64)
+        far = np.empty((len(moves) + int((self._heights << self._heights).sum()), 3), np.int32)
+        found = _kernels.find_far(starts, moves, self._heights, begins, kept, far)
+        return begins, kept, far[:found].copy()
+
+    @cached_property
     def decay(self) -> Custom:
         """The weights that are released, for good."""
         return Custom(tuple(np.repeat(self._factors, self._lengths).tolist()))
@@ -344,8 +353,7 @@ class PolynomialSum(Strategy):
                 self._lengths,
                 self._heights,
                 self._scales,
-                self._way,
-                *self._moves,
+                *self._far,
                 out[mine[0]],
             )
             out[mine[1:]] = out[mine[0]]

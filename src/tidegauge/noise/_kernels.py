@@ -218,8 +218,9 @@ def rounded_gaussian(
     return -n if unsure else n
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def discrete_laplace(
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _discrete_laplace(
+    digits: int,
     words: UInt32,
     values: Int64,
     start: int,
@@ -229,14 +230,8 @@ def discrete_laplace(
     tables: UInt32,
     guides: UInt16,
     margins: UInt32,
-    digits: int,
 ) -> int:
-    """-1 - G or G: a sign, ``digits`` base-256 digits of G and its top, 32 bits for each.
-
-    ``guides[d, u >> 22]`` is the first symbol that is not certainly too small. A digit is the first
-    8 bits of its word wherever the other 24 exceed ``margins[d]``: no threshold is near. Branches
-    that random bits would decide are sums, which nothing has to predict.
-    """
+    """See :func:`discrete_laplace`."""
     listed = lanes.shape[0] > 0
     n = 0
     unsure = False
@@ -264,6 +259,36 @@ def discrete_laplace(
         else:
             values[lane] += np.int64(total ^ flip)
     return -n if unsure else n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def discrete_laplace(
+    words: UInt32,
+    values: Int64,
+    start: int,
+    lanes: Int64,
+    pending: Int64,
+    negative: np.uint32,
+    tables: UInt32,
+    guides: UInt16,
+    margins: UInt32,
+    digits: int,
+) -> int:
+    """-1 - G or G: a sign, ``digits`` base-256 digits of G and its top, 32 bits for each.
+
+    ``guides[d, u >> 22]`` is the first symbol that is not certainly too small. A digit is the first
+    8 bits of its word wherever the other 24 exceed ``margins[d]``: no threshold is near. Branches
+    that random bits would decide are sums, which nothing has to predict. The numbers of digits that
+    readings in grains of 2**-20 have are compiled apart, without loops.
+    """
+    given = words, values, start, lanes, pending, negative, tables, guides, margins
+    if digits == 3:
+        return _discrete_laplace(3, *given)
+    if digits == 4:
+        return _discrete_laplace(4, *given)
+    if digits == 5:
+        return _discrete_laplace(5, *given)
+    return _discrete_laplace(digits, *given)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -194,6 +194,11 @@ class PolynomialSum(Strategy):
         scales: Float64 = self._factors / np.array(self.weights)
         return scales
 
+    @cached_property
+    def _rows(self) -> tuple[Int64, int]:
+        """What totals are multiplied by, and the largest total of a step."""
+        return np.array(self.weights, np.int64), self.largest_total
+
     @property
     def _way(self) -> int:
         return int(Way.PRINTED if self.printed else Way.SIGNED)
@@ -278,8 +283,7 @@ class PolynomialSum(Strategy):
         check_totals(x, state["history"].shape[1])
         self._check_end(first + len(x))
         out = np.empty((self._row_count(first, len(x)), x.shape[1]), np.int64)
-        weights = np.array(self.weights, np.int64)
-        largest = self.largest_total
+        weights, largest = self._rows
         _kernels.encode(
             state["history"], x, first, self._delays, self._heights, weights, largest, out
         )

@@ -132,7 +132,7 @@ def test_far_moves_and_binary_digits_are_all_moves(c, beta, reach, printed):
     """A counter of the end's digits and the far moves read each boundary as often as the moves."""
     strategy = polynomial_sum(c, beta, reach, printed=printed)
     starts, moves = strategy._moves
-    begins, kept, far = strategy._far
+    begins, kept, larger, far = strategy._far
     place = 0
     for height in strategy._heights.tolist():
         before: list[list[int]] = []
@@ -146,6 +146,8 @@ def test_far_moves_and_binary_digits_are_all_moves(c, beta, reach, printed):
             expected = _boundaries(moves[starts[place] : starts[place + 1]].tolist())
             assert _boundaries(digits + now) == expected
             assert now[: kept[place]] == before[: kept[place]]
+            levels = [level for level, _, _ in digits]
+            assert larger[place] == ([*levels, height - 1, height - 1])[1]
             assert sorted(now, reverse=True, key=lambda move: move[0]) == now
             before, place = now, place + 1
     assert begins[place] == len(far)

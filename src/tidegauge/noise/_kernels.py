@@ -77,20 +77,10 @@ def number_range(
     cells = numbers.shape[0]
     row = start // cells
     cell = start - row * cells
-    n = 0
-    if blocks == 2:  # one loop however few cells a row has
-        for _ in range(start, stop):
-            number, high = U(numbers[cell]), U(coordinates[row]) << U(20)
-            out[n, 0] = number
-            out[n, 1] = high
-            out[n + 1, 0] = number
-            out[n + 1, 1] = high | U(1)
-            n += 2
-            cell += 1
-            if cell == cells:
-                cell = 0
-                row += 1
+    if blocks == 2:
+        _number_pairs(coordinates, numbers, U(row), U(cell), stop - start, out.reshape(-1))
         return
+    n = 0
     while start < stop:
         take = min(cells - cell, stop - start)
         high = U(coordinates[row]) << U(20)
@@ -102,6 +92,25 @@ def number_range(
         start += take
         cell = 0
         row += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _number_pairs(
+    coordinates: Int64, numbers: Int64, row: np.uint64, cell: np.uint64, lanes: int, flat: UInt64
+) -> None:
+    """Two inputs a lane, into flat numbers: one loop, however few cells a row has."""
+    n = U(0)
+    for _ in range(lanes):
+        number, high = U(numbers[cell]), U(coordinates[row]) << U(20)
+        flat[n] = number
+        flat[n + U(1)] = high
+        flat[n + U(2)] = number
+        flat[n + U(3)] = high | U(1)
+        n += U(4)
+        cell += U(1)
+        if cell == U(numbers.shape[0]):
+            cell = U(0)
+            row += U(1)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -125,13 +134,14 @@ def same_key_until(inputs: UInt64, start: int, cell_bits: int, coordinate_bits: 
     """Return the end of the run of inputs that share the key range of input ``start``."""
     shift_cell, shift_coordinate = U(cell_bits), U(coordinate_bits + 20)
     cell, coordinate = inputs[start, 0], inputs[start, 1]
+    flat = inputs.reshape(-1)  # of a width that is known, so that eight are compared together
     stop = len(inputs)
     for first in range(start, stop, 1024):
         last = min(first + 1024, stop)
         in_cell, in_coordinate = U(0), U(0)
-        for i in range(first, last):
-            in_cell |= inputs[i, 0] ^ cell
-            in_coordinate |= inputs[i, 1] ^ coordinate
+        for i in range(U(first), U(last)):
+            in_cell |= flat[U(2) * i] ^ cell
+            in_coordinate |= flat[U(2) * i + U(1)] ^ coordinate
         if in_cell >> shift_cell | in_coordinate >> shift_coordinate != U(0):
             for i in range(first, last):
                 if (

@@ -135,6 +135,15 @@ def _cancel(plus: Int64, minus: Int64, count: int) -> int:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _level_above(r: int, top: int) -> int:
+    """The level of the second binary digit of r from the right; without one, the top."""
+    rest, level = r & (r - 1), 0
+    while level < top and not rest >> level & 1:
+        level += 1
+    return level
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _alike(far: Int32, before: int, now: int, end: int) -> int:
     """How many of the moves ``now .. end - 1`` are, in order, those from ``before`` on."""
     most, n = min(now - before, end - now), 0
@@ -148,7 +157,13 @@ def _alike(far: Int32, before: int, now: int, end: int) -> int:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_far(
-    starts: Int64, moves: Int32, heights: Int64, begins: Int64, kept: Int64, far: Int32
+    starts: Int64,
+    moves: Int32,
+    heights: Int64,
+    begins: Int64,
+    kept: Int64,
+    larger: Int64,
+    far: Int32,
 ) -> int:
     """List what is left of each list of moves without the end's blocks in its largest block.
 
@@ -176,6 +191,7 @@ def find_far(
                 for a in range(_cancel(plus, minus, count)):
                     far[found, 0], far[found, 1], far[found, 2] = level, minus[a], plus[a]
                     found += 1
+            larger[place] = _level_above(r, top)
             kept[place] = _alike(far, begins[place - 1], begins[place], found) if r > 0 else 0
             place += 1
     begins[place] = found
@@ -261,16 +277,6 @@ def _copy(cells: int, source: Int64, place: np.uint64, target: Int64, slot: np.u
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def _digit_before(r: np.uint64, place: np.uint64, top: np.uint64) -> np.uint64:
-    """The place of the next larger binary digit of r than its least; without one, the top's."""
-    rest = (r & r - U(1)) | U(1) << top
-    while not rest & U(1):
-        rest >>= U(1)
-        place += U(1)
-    return place
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
 def _decode(
     cells: int,
     ring: Int64,
@@ -283,6 +289,7 @@ def _decode(
     scales: Float64,
     begins: UInt64,
     kept: UInt64,
+    larger: UInt64,
     far: Int32,
     near: Int64,
     sums: Int64,
@@ -313,7 +320,7 @@ def _decode(
                     cells, ring, layout[last, 0] + (end >> top & layout[last, 1] - U(1)), sums, base
                 )
             if at != last:
-                before = _digit_before(r, place, top)
+                before = place + larger[listed + r]
                 for c in range(cells):
                     near[at, c] = near[before, c] + measured[row - U(1), c]
             for c in range(cells):
@@ -334,6 +341,7 @@ def decode(
     scales: Float64,
     begins: Int64,
     kept: Int64,
+    larger: Int64,
     far: Int32,
     out: Float64,
 ) -> None:
@@ -351,8 +359,8 @@ def decode(
     _begin_near(ring, layout, first, delays, heights, near)
     public = ring, layout.view(np.uint64), measured, first
     windows = delays, lengths, heights.view(np.uint64), scales
-    far_moves = begins.view(np.uint64), kept.view(np.uint64), far
+    places = begins.view(np.uint64), kept.view(np.uint64), larger.view(np.uint64)
     if cells == 1:
-        _decode(1, *public, *windows, *far_moves, near, sums, out)
+        _decode(1, *public, *windows, *places, far, near, sums, out)
     else:
-        _decode(cells, *public, *windows, *far_moves, near, sums, out)
+        _decode(cells, *public, *windows, *places, far, near, sums, out)

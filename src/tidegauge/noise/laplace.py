@@ -61,7 +61,7 @@ class DiscreteLaplace(Law):
         1.841347
 
     Cost:
-        Privacy: epsilon = sensitivity / scale a gauge. Time: 10 to 30 ns a draw in large blocks,
+        Privacy: epsilon = sensitivity / scale a gauge. Time: 10 to 25 ns a draw in large blocks,
         one 128-bit word up to scale 2**21, two beyond; tables take 0.1 to 3 ms, once a scale.
         Memory: below 1 MB of scratch, whatever the block.
 

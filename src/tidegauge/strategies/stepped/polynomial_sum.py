@@ -122,7 +122,8 @@ class PolynomialSum(Strategy):
     Raises:
         InvalidParameter: The numbers do not fit together.
 
-    Cost: about two rows a step and window, and O(1) time each on average; memory O(last end).
+    Cost: about two rows a step and window, O(1) time each in a block of steps on average, and
+    O(log window) in a step alone; memory O(last end).
 
     Examples:
         >>> small = PolynomialSum(Fraction(1, 2), (0, 1, 2), (1, 2, 4), (4, 2, 1))

@@ -1,4 +1,5 @@
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -123,6 +124,82 @@ def test_listed_moves_are_the_paths_at_every_end(c, beta, reach, printed):
             ]
             assert expected == moves[starts[place] : starts[place + 1]].tolist()
         listed += size
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize(("c", "beta", "reach"), [(1.5, 0.5, 64), (0.7, 0.25, 33), (3, 0.6, 9)])
+def test_far_moves_and_binary_digits_are_all_moves(c, beta, reach, printed):
+    """A counter of the end's digits and the far moves read each boundary as often as the moves."""
+    strategy = polynomial_sum(c, beta, reach, printed=printed)
+    starts, moves = strategy._moves
+    begins, kept, larger, far = strategy._far
+    place = 0
+    for height in strategy._heights.tolist():
+        before: list[list[int]] = []
+        for r in range(1 << (height - 1)):
+            digits = [
+                [level, (r >> level) - 1, r >> level]
+                for level in range(height - 1)
+                if r >> level & 1
+            ]
+            now = far[begins[place] : begins[place + 1]].tolist()
+            expected = _boundaries(moves[starts[place] : starts[place + 1]].tolist())
+            assert _boundaries(digits + now) == expected
+            assert now[: kept[place]] == before[: kept[place]]
+            levels = [level for level, _, _ in digits]
+            assert larger[place] == ([*levels, height - 1, height - 1])[1]
+            assert sorted(now, reverse=True, key=lambda move: move[0]) == now
+            before, place = now, place + 1
+    assert begins[place] == len(far)
+
+
+def _boundaries(moves):
+    """How often the running sum up to each boundary counts."""
+    counts: dict[tuple[int, int], int] = {}
+    for level, old, new in moves:
+        counts[level, new] = counts.get((level, new), 0) + 1
+        counts[level, old] = counts.get((level, old), 0) - 1
+    return {boundary: count for boundary, count in counts.items() if count}
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+@pytest.mark.parametrize("printed", [False, True])
+def test_decoding_adds_up_the_paths_of_a_plain_twin(printed, cells):
+    """Rows of any numbers, in uneven parts: each window by its path, each block by its own row."""
+    strategy = polynomial_sum(0.9, 0.3, 50, printed=printed)
+    way, steps = int(Way.PRINTED if printed else Way.SIGNED), 230
+    count = strategy._row_count(0, steps)
+    rows = np.random.default_rng(6).integers(-(1 << 40), 1 << 40, (count, cells))
+    totals: dict[tuple[int, int, int], np.ndarray] = {}
+    state = strategy.init_decoder([strategy.decay], cells)
+    expected, out, row = np.zeros((steps, cells)), np.empty((1, steps, cells)), 0
+    windows = list(zip(*(getattr(strategy, name).tolist() for name in TABLES), strict=True))
+    for t in range(1, steps + 1):
+        for k, (delay, length, height, scale) in enumerate(windows):
+            end, total = t - delay, np.zeros(cells, np.int64)
+            if end <= 0:
+                continue
+            for level in range(height):
+                if end % (1 << level) == 0:
+                    totals[k, level, end >> level] = rows[row]
+                    row += 1
+            path, ratios = np.zeros((height, 8), np.int64), np.full(height - 1, 2, np.int64)
+            block_kernels.find_path(end, length, ratios, np.ones(height), way, path)
+            for level, ends in enumerate(path[:, :4].tolist()):
+                for old, new in (ends[:2], ends[2:]):
+                    for i in range(min(old, new), max(old, new)):
+                        total += totals[k, level, i + 1] * (1 if new > old else -1)
+            expected[t - 1] += total * scale
+    row = 0
+    for first, last in pairwise([0, 1, 2, 40, 41, 100, 230]):
+        count = strategy._row_count(first, last - first)
+        measured = np.ascontiguousarray(rows[row : row + count])
+        strategy.decode(state, [strategy.decay], measured, first, out[:, first:last])
+        row += count
+    assert expected.tolist() == out[0].tolist()
+
+
+TABLES = ("_delays", "_lengths", "_heights", "_scales")
 
 
 def test_coordinates_are_those_of_a_plain_loop():

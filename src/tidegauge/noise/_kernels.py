@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 Int16 = NDArray[np.int16]
+UInt16 = NDArray[np.uint16]
 UInt32 = NDArray[np.uint32]
 UInt64 = NDArray[np.uint64]
 
@@ -57,6 +58,15 @@ high_product: Any = intrinsic(_high_product)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def rise(numbers: Int64) -> bool:
+    """Whether each number is larger than the one before."""
+    falls = 0
+    for i in range(1, numbers.shape[0]):
+        falls += numbers[i] <= numbers[i - 1]
+    return falls == 0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def number_range(
     coordinates: Int64, numbers: Int64, start: int, stop: int, blocks: int, out: UInt64
 ) -> None:
@@ -67,23 +77,40 @@ def number_range(
     cells = numbers.shape[0]
     row = start // cells
     cell = start - row * cells
+    if blocks == 2:
+        _number_pairs(coordinates, numbers, U(row), U(cell), stop - start, out.reshape(-1))
+        return
     n = 0
     while start < stop:
         take = min(cells - cell, stop - start)
         high = U(coordinates[row]) << U(20)
-        if blocks == 1:
-            for i in range(take):
-                out[n + i, 0] = U(numbers[cell + i])
-                out[n + i, 1] = high
-        else:
-            for i in range(take):
-                for block in range(blocks):
-                    out[n + i * blocks + block, 0] = U(numbers[cell + i])
-                    out[n + i * blocks + block, 1] = high | U(block)
+        for i in range(take):
+            for block in range(blocks):
+                out[n + i * blocks + block, 0] = U(numbers[cell + i])
+                out[n + i * blocks + block, 1] = high | U(block)
         n += take * blocks
         start += take
         cell = 0
         row += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _number_pairs(
+    coordinates: Int64, numbers: Int64, row: np.uint64, cell: np.uint64, lanes: int, flat: UInt64
+) -> None:
+    """Two inputs a lane, into flat numbers: one loop, however few cells a row has."""
+    n = U(0)
+    for _ in range(lanes):
+        number, high = U(numbers[cell]), U(coordinates[row]) << U(20)
+        flat[n] = number
+        flat[n + U(1)] = high
+        flat[n + U(2)] = number
+        flat[n + U(3)] = high | U(1)
+        n += U(4)
+        cell += U(1)
+        if cell == U(numbers.shape[0]):
+            cell = U(0)
+            row += U(1)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -106,20 +133,20 @@ def number_lanes(
 def same_key_until(inputs: UInt64, start: int, cell_bits: int, coordinate_bits: int) -> int:
     """Return the end of the run of inputs that share the key range of input ``start``."""
     shift_cell, shift_coordinate = U(cell_bits), U(coordinate_bits + 20)
-    cell = inputs[start, 0] >> shift_cell
-    coordinate = inputs[start, 1] >> shift_coordinate
+    cell, coordinate = inputs[start, 0], inputs[start, 1]
+    flat = inputs.reshape(-1)  # of a width that is known, so that eight are compared together
     stop = len(inputs)
     for first in range(start, stop, 1024):
         last = min(first + 1024, stop)
-        different = U(0)
-        for i in range(first, last):
-            different |= (inputs[i, 0] >> shift_cell) ^ cell
-            different |= (inputs[i, 1] >> shift_coordinate) ^ coordinate
-        if different != U(0):
+        in_cell, in_coordinate = U(0), U(0)
+        for i in range(U(first), U(last)):
+            in_cell |= flat[U(2) * i] ^ cell
+            in_coordinate |= flat[U(2) * i + U(1)] ^ coordinate
+        if in_cell >> shift_cell | in_coordinate >> shift_coordinate != U(0):
             for i in range(first, last):
                 if (
-                    inputs[i, 0] >> shift_cell != cell
-                    or inputs[i, 1] >> shift_coordinate != coordinate
+                    inputs[i, 0] >> shift_cell != cell >> shift_cell
+                    or inputs[i, 1] >> shift_coordinate != coordinate >> shift_coordinate
                 ):
                     return i
     return stop
@@ -201,6 +228,49 @@ def rounded_gaussian(
     return -n if unsure else n
 
 
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _discrete_laplace(
+    digits: int,
+    words: UInt32,
+    values: Int64,
+    start: int,
+    lanes: Int64,
+    pending: Int64,
+    negative: np.uint32,
+    tables: UInt32,
+    guides: UInt16,
+    margins: UInt32,
+) -> int:
+    """See :func:`discrete_laplace`."""
+    listed = lanes.shape[0] > 0
+    n = 0
+    unsure = False
+    for i in range(words.shape[0]):
+        lane = lanes[i] if listed else start + i
+        u = words[i, 0]
+        undecided = u == negative
+        flip = U(0) - U(u < negative)  # all bits, or none: -1 - G is G with all bits flipped
+        total = U(0)
+        for d in range(digits + 1):
+            u = words[i, d + 1]
+            k = U(u >> np.uint32(24))
+            if u & np.uint32(0xFFFFFF) <= margins[d]:
+                k = U(guides[d, u >> np.uint32(22)])
+                k += U(u > tables[d, k])
+                while u > tables[d, k]:
+                    k += U(1)
+                # the last symbol of a full digit takes all the rest: nothing to decide there
+                undecided |= (u == tables[d, k]) & ((d == digits) | (k < U(255)))
+            total += k << U(8 * d)
+        if undecided:
+            pending[n] = -1 - lane
+            n += 1
+            unsure = True
+        else:
+            values[lane] += np.int64(total ^ flip)
+    return -n if unsure else n
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def discrete_laplace(
     words: UInt32,
@@ -210,36 +280,25 @@ def discrete_laplace(
     pending: Int64,
     negative: np.uint32,
     tables: UInt32,
-    guides: Int16,
+    guides: UInt16,
+    margins: UInt32,
     digits: int,
 ) -> int:
-    """-1 - G or G: a sign, ``digits`` base-256 digits of G and its top, 32 bits for each."""
-    listed = lanes.shape[0] > 0
-    n = 0
-    unsure = False
-    for i in range(words.shape[0]):
-        lane = lanes[i] if listed else start + i
-        u = words[i, 0]
-        undecided = u == negative
-        below = u < negative
-        total = np.int64(0)
-        for d in range(digits + 1):
-            u = words[i, d + 1]
-            k = np.int64(guides[d, np.int64(u >> np.uint32(22))])
-            while u > tables[d, k]:
-                k += 1
-            while k > 0 and u <= tables[d, k - 1]:
-                k -= 1
-            # the last symbol of a full digit takes all the rest: nothing to decide there
-            undecided |= (u == tables[d, k]) and (d == digits or k < 255)
-            total += k << np.int64(8 * d)
-        if undecided:
-            pending[n] = -1 - lane
-            n += 1
-            unsure = True
-        else:
-            values[lane] += -1 - total if below else total
-    return -n if unsure else n
+    """-1 - G or G: a sign, ``digits`` base-256 digits of G and its top, 32 bits for each.
+
+    ``guides[d, u >> 22]`` is the first symbol that is not certainly too small. A digit is the first
+    8 bits of its word wherever the other 24 exceed ``margins[d]``: no threshold is near. Branches
+    that random bits would decide are sums, which nothing has to predict. The numbers of digits that
+    readings in grains of 2**-20 have are compiled apart, without loops.
+    """
+    given = words, values, start, lanes, pending, negative, tables, guides, margins
+    if digits == 3:
+        return _discrete_laplace(3, *given)
+    if digits == 4:
+        return _discrete_laplace(4, *given)
+    if digits == 5:
+        return _discrete_laplace(5, *given)
+    return _discrete_laplace(digits, *given)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -222,11 +222,10 @@ def _check(values: Any, coordinates: Any) -> None:
     rows = len(coordinates)
     if not rows:
         return
-    if rows == 1:
-        low = high = int(coordinates[0])
-    else:
+    low, high = int(coordinates[0]), int(coordinates[-1])
+    if rows > 1 and not _kernels.rise(coordinates):
         low, high = int(coordinates.min()), int(coordinates.max())
-        if not (np.diff(coordinates) > 0).all() and len(np.unique(coordinates)) < rows:
+        if len(np.unique(coordinates)) < rows:
             raise InvalidParameter(
                 "Expected distinct coordinates, got one twice. Two rows would get the same noise, "
                 "and their difference would be exact. Number each row once."

@@ -42,7 +42,8 @@ class PolynomialSum(System):
         UnsupportedCombination: The guarantee takes Gaussian noise.
 
     Cost: a few rows a step for each window, of which there are about
-    c log(reach) / log(1 / (1 - beta)), and O(log reach) time for each; memory O(reach).
+    c log(reach) / log(1 / (1 - beta)), and O(1) time for each in a block of steps on average,
+    O(log reach) in a step alone; memory O(reach).
 
     Examples:
         >>> system = PolynomialSum(1.5, 0.5, epsilon=1.0, reach=64)

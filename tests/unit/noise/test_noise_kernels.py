@@ -1,10 +1,13 @@
 """Each compiled kernel against its plain-Python twin: equal results, lane by lane."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from twins import noise as twins
 
 from tidegauge.noise import _kernels
+from tidegauge.noise.laplace import DiscreteLaplace
 
 
 def random_words(law, n, seed):
@@ -41,6 +44,44 @@ def test_kernel_adds_to_the_lanes_it_is_given_and_to_no_other(law):
         else:
             assert (lane if draw == "rejected" else -1 - lane) in left
     assert expected.tolist() == values.tolist()
+
+
+def words_near_thresholds(law):
+    """All that decides a symbol: each threshold and each end of a margin, one below, one above."""
+    _, tables, _ = law._tables
+    rows = []
+    for d in range(law.digits + 1):
+        ends = (np.arange(256) << 24) + int(law._margins[d])
+        near = np.concatenate([np.unique(tables[d]).astype(np.int64), ends])
+        near = np.unique(near[:, None] + [-1, 0, 1])
+        near = near[(near >= 0) & (near < 1 << 32)]
+        words = np.full((len(near), 4 * law.words_each), 0xABCD1234, np.uint32)
+        words[:, d + 1] = near
+        rows.append(words)
+    return np.concatenate(rows).view(np.uint64)
+
+
+LAPLACES = [law for law in twins.LAWS if isinstance(law, DiscreteLaplace)]
+FLAT = DiscreteLaplace(Fraction(5 << 42, 3))
+"""Four digits of it are nearly uniform."""
+
+
+@pytest.mark.parametrize("law", [*LAPLACES, FLAT], ids=str)
+def test_symbols_change_at_their_thresholds_and_nowhere_else(law):
+    words = words_near_thresholds(law)
+    assert twins.attempt(law, words) == twins.kernel_attempt(law, words)
+
+
+def test_a_margin_one_too_small_would_be_noticed(monkeypatch):
+    assert FLAT._margins.tolist()[:4] == sorted(FLAT._margins.tolist()[:4])
+    assert FLAT._margins[3] < 1 << 20
+    words = words_near_thresholds(FLAT)
+    expected = twins.attempt(FLAT, words)
+    for digit in range(1, 4):
+        mutant = FLAT._margins.copy()
+        mutant[digit] -= 1
+        monkeypatch.setitem(FLAT.__dict__, "_margins", mutant)
+        assert twins.kernel_attempt(FLAT, words) != expected
 
 
 @pytest.mark.parametrize("blocks", [1, 2])

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from twins.python_blocks import block_numbers, block_totals, completing, path, printed, rows
 
-from tidegauge.strategies.blocks import Blocks, OpenBlocks
+from tidegauge.strategies.blocks import Blocks, OpenBlocks, _kernels
+from tidegauge.strategies.blocks.levels import row_coordinates
+from tidegauge.strategies.blocks.rings import moved
 from tidegauge.strategies.decay import Decay, Running, Step, Window
 from tidegauge.strategies.stepped import PolynomialSum
 from tidegauge.strategies.strategy import Int64
@@ -230,3 +232,39 @@ def test_stepped_windows_are_sums_of_delayed_trees(cells: int) -> None:
     views: list[Decay] = [strategy.decay]
     strategy.decode(strategy.init_decoder(views, cells), views, rows_now + noise, 0, out)
     assert expected.tobytes() == out[0].tobytes()
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+def test_paths_have_no_block_beyond_the_levels_they_tell(mode: int) -> None:
+    ratios, prices = np.full(5, 2, np.int64), np.ones(6)
+    path = np.full((6, 8), 7, np.int64)
+    told = set()
+    for t in range(1, 200):
+        for span in (0, 1, 6, 13, 64):
+            used = _kernels.find_path(t, span, ratios, prices, mode, path)
+            assert (path[used:, 0] == path[used:, 1]).all()
+            assert (path[used:, 2] == path[used:, 3]).all()
+            told.add(used)
+    assert len(told) > (0 if mode == 3 else 3)
+
+
+@pytest.mark.parametrize("levels", [(1,), (1, 3, 9), (1, 2, 4, 8), (1, 5, 10)])
+@pytest.mark.parametrize("planned", [0, 2])
+def test_numbers_of_rows_are_those_of_a_plain_loop(levels: tuple[int, ...], planned: int) -> None:
+    expected = [
+        64 * step + place
+        for step in range(7, 70)
+        for place in range(len(levels) + planned)
+        if place >= len(levels) or (step + 1) % levels[place] == 0
+    ]
+    assert expected == row_coordinates(levels, planned, 7, 63).tolist()
+
+
+def test_larger_rings_hold_every_position_of_the_smaller() -> None:
+    layout, larger_layout = np.array([[0, 8], [8, 4]]), np.array([[0, 32], [32, 8]])
+    ring, larger = np.arange(24).reshape(12, 2), np.zeros((40, 2), np.int64)
+    _kernels.move_rings(ring, layout, larger, larger_layout, np.array([21, 5]))
+    for level, latest in enumerate((21, 5)):
+        begin, slots = larger_layout[level]
+        old = ring[layout[level, 0] : layout[level].sum()]
+        assert moved(old, slots, latest).tolist() == larger[begin : begin + slots].tolist()

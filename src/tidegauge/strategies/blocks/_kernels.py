@@ -14,7 +14,6 @@ from numba import njit
 from tidegauge.strategies.strategy import Float64, Int64
 
 _FAR = float(1 << 60)
-_LAST = 1 << 60
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -24,52 +23,39 @@ def _parent(position: int, ratio: int) -> int:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _moved(cost: float, at: int, target: int, most: int, direction: int, price: float) -> float:
-    """Cost of an end that goes on to ``target``; ``direction``: where it may go, 0 for both."""
-    move = target - at
-    if cost >= _FAR or target > most or move * direction < 0:
-        return _FAR
-    return cost + abs(move) * price
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def _climb(
-    below: float,
-    above: float,
-    at: int,
-    odd: int,
-    target: int,
-    most: int,
-    direction: int,
-    price: float,
+    below: float, above: float, at: int, odd: int, target: int, price: float
 ) -> tuple[float, int]:
     """Least cost of an end at ``target`` from its two positions, and which: 0 below, 1 above."""
-    from_below = _moved(below, at, target, most, direction, price)
-    from_above = _moved(above, at + odd, target, most, direction, price)
+    from_below = below + abs(target - at) * price
+    from_above = above + abs(target - at - odd) * price
     return (from_above, 1) if from_above < from_below else (from_below, 0)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path: Int64) -> None:
+def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path: Int64) -> int:
     """Write the cheapest path of blocks over the last ``span`` steps (0: all) before ``t``.
 
     ``path[l] = (p, p', q', q)``: the sum is ``S_l(q) - S_l(q') + S_l(p') - S_l(p)`` over all
     levels. ``ratios[l]`` is the size of level l + 1 in blocks of level l; ``path`` has shape
     (levels, 8), columns 4 to 7 are scratch. ``mode``: 0 the fewest blocks, none subtracted; 1 and
     2 (blocks that are open too) the least sum of ``prices``; 3 the printed formula.
+
+    Returns how many levels it may use, the smallest; it has no block of the others.
     """
+    top: int = ratios.shape[0]
     if mode == 3 and span > 0 and _write_printed(t, span, ratios, path):
-        return
-    signed, opened = mode == 1 or mode == 2, mode == 2
-    top = ratios.shape[0]
+        return top + 1
+    if mode != 2:
+        used: int = _find_completed(t, span, ratios, prices, mode == 1, path)
+        return used
     p = t - span if 0 < span < t else 0
     q = t
     p_odd, q_odd = 0, 0  # 1: the boundary above differs from the one below
     a, b, c, d = 0.0, _FAR, 0.0, _FAR  # costs of p below, p above, q below, q above
     best, meet, state = _FAR, 0, 0
-    forward, backward = (0, 0) if signed else (1, -1)
     for level in range(top + 1):
-        price = prices[level] if signed else 1.0
+        price = prices[level]
         for i in range(2):
             for j in range(2):
                 move = q + j * q_odd - p - i * p_odd
@@ -81,18 +67,66 @@ def find_path(t: int, span: int, ratios: Int64, prices: Float64, mode: int, path
             break
         if level < top:
             ratio = ratios[level]
-            most = _LAST if opened else q
             up = _parent(p, ratio)
             odd = 1 if p_odd or up * ratio != p else 0
-            low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, most, forward, price)
-            high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, most, forward, price)
+            low, path[level, 4] = _climb(a, b, p, p_odd, up * ratio, price)
+            high, path[level, 5] = _climb(a, b, p, p_odd, (up + odd) * ratio, price)
             a, b, p, p_odd = low, high, up, odd
             up = _parent(q, ratio)
             odd = 1 if q_odd or up * ratio != q else 0
-            low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, most, backward, price)
-            high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, most, backward, price)
+            low, path[level, 6] = _climb(c, d, q, q_odd, up * ratio, price)
+            high, path[level, 7] = _climb(c, d, q, q_odd, (up + odd) * ratio, price)
             c, d, q, q_odd = low, high, up, odd
     _trace(path, ratios, meet, state // 2, state % 2)
+    return meet + 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _find_completed(
+    t: int, span: int, ratios: Int64, prices: Float64, signed: bool, path: Int64
+) -> int:
+    """Write the cheapest path of completed blocks, as :func:`find_path` does.
+
+    The end at ``t`` goes back to the boundary below, for what lies beyond is not complete. The
+    begin goes on to the boundary above, or ``signed`` to either.
+    """
+    top = ratios.shape[0]
+    p, q = t - span if 0 < span < t else 0, t
+    odd = 0  # 1: the boundary above p differs from the one below
+    a, b, c = 0.0, 0.0, 0.0  # costs of p below, p above (no other than below unless odd), q
+    best, meet, state = _FAR, 0, 0
+    for level in range(top + 1):
+        price = prices[level] if signed else 1.0
+        cost = a + c + (q - p) * price
+        if cost < best:
+            best, meet, state = cost, level, 0
+        if odd:
+            cost = b + c + abs(q - p - 1) * price
+            if cost < best:
+                best, meet, state = cost, level, 1
+        path[level, 0], path[level, 1], path[level, 2], path[level, 3] = p, p + odd, q, q
+        if p == q or level == top or best <= min(a, b) + c:  # larger blocks cannot help
+            break
+        ratio = ratios[level]
+        up, end = _parent(p, ratio), _parent(q, ratio)
+        past, rest = p - up * ratio, q - end * ratio
+        low = a + past * price if signed or past == 0 else _FAR
+        high = a + (ratio - past) * price
+        path[level, 4], path[level, 5], path[level, 6] = 0, 0, 0
+        if odd:
+            other = b + (past + 1) * price if signed else _FAR
+            if other < low:
+                low, path[level, 4] = other, 1
+            other = b + (ratio - past - 1) * price
+            if other < high:
+                high, path[level, 5] = other, 1
+        odd = 1 if past or odd else 0
+        if (up + 1) * ratio > q:
+            high = _FAR
+        a, b, c = low, high if odd else low, c + rest * price
+        p, q = up, end
+    _trace(path, ratios, meet, state, 0)
+    return meet + 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -338,6 +372,24 @@ def _push(ring: Int64, layout: Int64, level: int, position: int, values: Int64, 
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _push_completed(
+    ring: Int64, layout: Int64, ratios: Int64, t: int, measured: Int64, row: int
+) -> int:
+    """Extend the running sums of every block that ends at ``t``; return the next row."""
+    position = t
+    for level in range(ratios.shape[0] + 1):
+        if level > 0:
+            up = _parent(position, ratios[level - 1])
+            if up * ratios[level - 1] != position:
+                break
+            position = up
+        if ring.shape[0] > 0:
+            _push(ring, layout, level, position, measured, row)
+        row += 1
+    return row
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _encode_views(
     history: Int64, values: Int64, t: int, unit: int, spans: Int64, out: Int64
 ) -> None:
@@ -371,29 +423,64 @@ def encode(
     Totals of level l times ``units[l]``, planned sums times the last. ``x`` is clamped to
     ``[-largest, largest]``. A completed block moves up into its parent.
     """
-    row, top = 0, levels.shape[0] - 1
+    row, top, ratios = 0, levels.shape[0] - 1, _ratios(levels)
     values = np.empty(x.shape[1], np.int64)
     for s in range(x.shape[0]):
         t = first + s + 1
+        position = t
         for c in range(values.shape[0]):
             open_sums[0, c] = values[c] = min(max(x[s, c], -largest), largest)
         for level in range(top + 1):
             if level > 0:
-                child, sums = open_sums[level - 1], open_sums[level]
                 for c in range(values.shape[0]):
-                    sums[c] += child[c]
-                    child[c] = 0
-            if t % levels[level] != 0:
-                break
-            total, written = open_sums[level], out[row]
+                    open_sums[level, c] += open_sums[level - 1, c]
+                    open_sums[level - 1, c] = 0
+                up = _parent(position, ratios[level - 1])
+                if up * ratios[level - 1] != position:
+                    break
+                position = up
+            unit = units[level]
             for c in range(values.shape[0]):
-                written[c] = total[c] * units[level]
+                out[row, c] = open_sums[level, c] * unit
             row += 1
-        if t % levels[top] == 0:
-            open_sums[top, :] = 0
+            if level == top:
+                open_sums[top, :] = 0
         if spans.shape[0] > 0:
             _encode_views(history, values, t, units[top + 1], spans, out[row:])
             row += spans.shape[0]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def number_rows(first: int, steps: int, levels: Int64, planned: int, each: int, out: Int64) -> None:
+    """The number of each row, ``step * each + place``: levels first, then planned views."""
+    row, count, ratios = 0, levels.shape[0], _ratios(levels)
+    for s in range(first, first + steps):
+        position = s + 1
+        for level in range(count):
+            if level > 0:
+                up = _parent(position, ratios[level - 1])
+                if up * ratios[level - 1] != position:
+                    break
+                position = up
+            out[row] = s * each + level
+            row += 1
+        for place in range(count, count + planned):
+            out[row] = s * each + place
+            row += 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def move_rings(
+    ring: Int64, layout: Int64, larger: Int64, larger_layout: Int64, latest: Int64
+) -> None:
+    """Copy every position that a ring holds, up to the ``latest`` of each level, into a larger."""
+    for level in range(layout.shape[0]):
+        old, slots = layout[level, 0], layout[level, 1]
+        new, room = larger_layout[level, 0], larger_layout[level, 1]
+        for position in range(max(0, latest[level] - slots + 1), latest[level] + 1):
+            source, target = old + position % slots, new + position % room
+            for c in range(ring.shape[1]):
+                larger[target, c] = ring[source, c]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -469,26 +556,23 @@ def decode(
     path, ratios = np.zeros((count, 8), np.int64), _ratios(levels)
     total = np.zeros((1, measured.shape[1]), np.int64)
     row, begun = 0, count if mode == 3 else 1
+    taken, between = path[:begun], ratios[: begun - 1]
     for s in range(out.shape[1]):
         t = first + s + 1
-        while begun < count and levels[begun] <= t:  # no block of the others is complete
-            begun += 1
-        for level in range(count):
-            if t % levels[level] != 0:
-                break
-            if ring.shape[0] > 0:
-                _push(ring, layout, level, t // levels[level], measured, row)
-            row += 1
+        if begun < count and levels[begun] <= t:  # no block of the others is complete
+            while begun < count and levels[begun] <= t:
+                begun += 1
+            taken, between = path[:begun], ratios[: begun - 1]
+        row = _push_completed(ring, layout, ratios, t, measured, row)
         for v in range(spans.shape[0]):
             if sources[v] >= 0:
                 _scale(measured[row + sources[v]], grain, out[v, s])
             elif spans[v] >= 0:
-                taken = path[:begun]
-                find_path(t, spans[v], ratios[: begun - 1], prices, mode, taken)
+                used = taken[: find_path(t, spans[v], between, prices, mode, taken)]
                 if scales.shape[0] > 0:
-                    _write_scaled(ring, layout, taken, scales, grain, out[v, s])
+                    _write_scaled(ring, layout, used, scales, grain, out[v, s])
                 else:
-                    _write_path(ring, layout, taken, total, 0)
+                    _write_path(ring, layout, used, total, 0)
                     _scale(total[0], grain, out[v, s])
         row += planned_rows
 

@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tidegauge.checks import integer, shown
+from tidegauge.compiled import lazy_module
 from tidegauge.errors import InvalidInput, InvalidParameter, StreamEnded
 from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import Contributions, Neighbors
 from tidegauge.strategies.strategy import COORDINATES_PER_STEP, MOST_STEPS, Int64, Norm
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = [
     "check_end",
@@ -199,18 +206,8 @@ def row_coordinates(levels: tuple[int, ...], planned: int, first: int, steps: in
         count = row_count(levels, 0, first, 1)
         places = [*range(count), *range(len(levels), len(levels) + planned)]
         return np.array([first * COORDINATES_PER_STEP + place for place in places], np.int64)
-    t = np.arange(first + 1, first + steps + 1)
-    blocks = np.ones(steps, np.int64)
-    for size in levels[1:]:
-        begin = -(first + 1) % size
-        if begin >= steps:
-            break  # nested: no larger block completes either
-        blocks[begin::size] += 1
-    rows = blocks + planned
-    ends = np.cumsum(rows)
-    place = np.arange(int(rows.sum())) - np.repeat(ends - rows, rows)
-    skipped = np.where(place >= np.repeat(blocks, rows), np.repeat(len(levels) - blocks, rows), 0)
-    numbers: Int64 = np.repeat(t - 1, rows) * COORDINATES_PER_STEP + place + skipped
+    numbers = np.empty(row_count(levels, planned, first, steps), np.int64)
+    _kernels.number_rows(first, steps, sizes(levels), planned, COORDINATES_PER_STEP, numbers)
     return numbers
 
 

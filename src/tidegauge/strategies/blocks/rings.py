@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegauge.compiled import lazy_module
 from tidegauge.strategies.strategy import Int64, State
+
+if TYPE_CHECKING:
+    from tidegauge.strategies.blocks import _kernels
+else:
+    _kernels = lazy_module("tidegauge.strategies.blocks._kernels")
 
 __all__ = ["grow", "init_rings", "moved", "ring_layout"]
 
@@ -62,11 +69,11 @@ def grow(state: State, levels: tuple[int, ...], first: int, steps: int, opened: 
     old, layout = state["layout"], ring_layout(levels, reach)
     ring = np.zeros((int(layout[-1].sum()), state["ring"].shape[1]), np.int64)
     parents = (*levels[1:], levels[-1])
-    for level, (size, parent) in enumerate(zip(levels, parents, strict=True)):
-        latest = -(-first // parent) * (parent // size) if opened else first // size
-        begin, slots = layout[level]
-        source = state["ring"][old[level, 0] : old[level].sum()]
-        ring[begin : begin + slots] = moved(source, slots, latest)
+    latest = [
+        -(-first // parent) * (parent // size) if opened else first // size
+        for size, parent in zip(levels, parents, strict=True)
+    ]
+    _kernels.move_rings(state["ring"], old, ring, layout, np.array(latest, np.int64))
     state["ring"], state["layout"] = ring, layout
     state["reach"] = np.array([reach, longest], np.int64)
 

@@ -6,10 +6,45 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tidegauge.strategies.blocks._kernels import _write_path, find_path
+from tidegauge.strategies.blocks._kernels import find_path
 from tidegauge.strategies.strategy import Float64, Int64
 
 Int32 = NDArray[np.int32]
+UInt64 = NDArray[np.uint64]
+U = np.uint64
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _encode(
+    cells: int,
+    history: Int64,
+    x: Int64,
+    first: int,
+    delays: Int64,
+    heights: UInt64,
+    weights: Int64,
+    largest: int,
+    out: Int64,
+) -> None:
+    """See :func:`encode`. Indices are unsigned: Numba looks whether others are below 0."""
+    mask, row = U(history.shape[0] - 1), U(0)
+    for s in range(U(x.shape[0])):
+        t = first + np.int64(s) + 1
+        for c in range(cells):
+            value = min(max(x[s, c], -largest), largest)
+            history[U(t) & mask, c] = history[U(t - 1) & mask, c] + value
+        for k in range(U(delays.shape[0])):
+            if t <= delays[k]:
+                break
+            end, size, weight = U(t - delays[k]), U(1), weights[k]
+            for _ in range(heights[k]):
+                new, old = end & mask, end - size & mask
+                for c in range(cells):
+                    out[row, c] = (history[new, c] - history[old, c]) * weight
+                row += U(1)
+                if end & size:
+                    break
+                size <<= U(1)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -25,26 +60,14 @@ def encode(
 ) -> None:
     """Rows of each step: window after window, the blocks that complete, smallest first.
 
-    ``history[t % slots]`` is the sum of the first t steps, slots a power of two above the reach.
+    ``history[t % slots]`` is the sum of the first t steps, slots a power of two above the reach. A
+    single cell is compiled apart, without its loops.
     """
-    mask, row = history.shape[0] - 1, 0
-    for s in range(x.shape[0]):
-        t = first + s + 1
-        for c in range(x.shape[1]):
-            value = min(max(x[s, c], -largest), largest)
-            history[t & mask, c] = history[(t - 1) & mask, c] + value
-        for k in range(delays.shape[0]):
-            end = t - delays[k]
-            if end <= 0:
-                break
-            for level in range(heights[k]):
-                size = 1 << level
-                if end % size != 0:
-                    break
-                for c in range(x.shape[1]):
-                    total = history[end & mask, c] - history[(end - size) & mask, c]
-                    out[row, c] = total * weights[k]
-                row += 1
+    levels = heights.view(np.uint64)
+    if x.shape[1] == 1:
+        _encode(1, history, x, first, delays, levels, weights, largest, out)
+    else:
+        _encode(x.shape[1], history, x, first, delays, levels, weights, largest, out)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -52,19 +75,20 @@ def number_rows(
     first: int, steps: int, delays: Int64, heights: Int64, each: int, out: Int64
 ) -> None:
     """The number of each row, ``step * each + place``, in the order of :func:`encode`."""
-    row = 0
+    row, windows = U(0), U(delays.shape[0])
     for s in range(first, first + steps):
-        place = 0
-        for k in range(delays.shape[0]):
+        number = s * each
+        for k in range(windows):
             end = s + 1 - delays[k]
             if end <= 0:
                 break
             for level in range(heights[k]):
-                if end % (1 << level) != 0:
+                out[row] = number + level
+                row += U(1)
+                if end & 1:
                     break
-                out[row] = s * each + place + level
-                row += 1
-            place += heights[k]
+                end >>= 1
+            number += heights[k]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -100,44 +124,209 @@ def find_moves(lengths: Int64, heights: Int64, mode: int, starts: Int64, moves: 
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _push_rows(
-    ring: Int64, layout: Int64, place: int, height: int, end: int, measured: Int64, row: int
-) -> int:
-    """Extend the running sums of a window's blocks that are complete; return the next row.
-
-    The window's levels are those of ``layout`` from ``place`` on: no slice, which costs more.
-    """
-    for level in range(height):
-        if end & ((1 << level) - 1):
-            break
-        start, mask = layout[place + level, 0], layout[place + level, 1] - 1
-        position = end >> level
-        target, before = start + (position & mask), start + ((position - 1) & mask)
-        for c in range(measured.shape[1]):
-            ring[target, c] = measured[row, c] + ring[before, c]
-        row += 1
-    return row
+def _cancel(plus: Int64, minus: Int64, count: int) -> int:
+    """Drop pairs of running sums up to one boundary, added and subtracted; return what is left."""
+    for a in range(count):
+        for b in range(count):
+            if a < count and b < count and plus[a] == minus[b]:
+                plus[a], minus[b] = plus[count - 1], minus[count - 1]
+                count -= 1
+    return count
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _sum_moves(
-    ring: Int64,
-    layout: Int64,
-    place: int,
+def _level_above(r: int, top: int) -> int:
+    """The level of the second binary digit of r from the right; without one, the top."""
+    rest, level = r & (r - 1), 0
+    while level < top and not rest >> level & 1:
+        level += 1
+    return level
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _alike(far: Int32, before: int, now: int, end: int) -> int:
+    """How many of the moves ``now .. end - 1`` are, in order, those from ``before`` on."""
+    most, n = min(now - before, end - now), 0
+    while n < most:
+        for part in range(3):
+            if far[before + n, part] != far[now + n, part]:
+                return n
+        n += 1
+    return n
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_far(
+    starts: Int64,
     moves: Int32,
-    some: tuple[int, int],
-    boundary: int,
-    total: Int64,
+    heights: Int64,
+    begins: Int64,
+    kept: Int64,
+    larger: Int64,
+    far: Int32,
+) -> int:
+    """List what is left of each list of moves without the end's blocks in its largest block.
+
+    These are the blocks of the binary digits of r, which a counter adds up; the others change
+    little as the end goes on. So they are listed largest first, and the first ``kept[j]`` of place
+    j are those of the place before. ``begins`` and ``far`` are as ``starts`` and ``moves``.
+    """
+    plus, minus = np.empty(4, np.int64), np.empty(4, np.int64)
+    found, place = 0, 0
+    for k in range(heights.shape[0]):
+        top = heights[k] - 1
+        for r in range(1 << top):
+            begins[place] = found
+            i = starts[place + 1] - 1
+            for level in range(top, -1, -1):
+                count = 0
+                while i >= starts[place] and moves[i, 0] == level:
+                    minus[count], plus[count] = moves[i, 1], moves[i, 2]
+                    count += 1
+                    i -= 1
+                digit = r >> level
+                if level < top and digit & 1:
+                    minus[count], plus[count] = digit, digit - 1
+                    count += 1
+                for a in range(_cancel(plus, minus, count)):
+                    far[found, 0], far[found, 1], far[found, 2] = level, minus[a], plus[a]
+                    found += 1
+            larger[place] = _level_above(r, top)
+            kept[place] = _alike(far, begins[place - 1], begins[place], found) if r > 0 else 0
+            place += 1
+    begins[place] = found
+    return found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _begin_near(
+    ring: Int64, layout: Int64, first: int, delays: Int64, heights: Int64, near: Int64
 ) -> None:
-    """Add up the running sums at the ends of some moves of one window: (1, cells)."""
-    total[0, :] = 0
-    for i in range(some[0], some[1]):
-        level = moves[i, 0]
-        start, mask = layout[place + level, 0], layout[place + level, 1] - 1
-        minus, plus = (boundary >> level) + moves[i, 1], (boundary >> level) + moves[i, 2]
-        old, new = start + (minus & mask), start + (plus & mask)
-        for c in range(total.shape[1]):  # the sum up to position 0 is 0, whatever its slot holds
-            total[0, c] += ring[new, c] * (plus > 0) - ring[old, c] * (minus > 0)
+    """Add up the blocks of each window's end at the first step, as :func:`decode` goes on to."""
+    place = 0
+    for k in range(delays.shape[0]):
+        end, after = max(first - delays[k], 0), place + heights[k] - 1
+        for c in range(near.shape[1]):
+            near[after, c] = 0  # the largest blocks are none of the end's
+        for level in range(heights[k] - 2, -1, -1):
+            position, at = end >> level, place + level
+            if position & 1:
+                start, mask = layout[at, 0], layout[at, 1] - 1
+                new, old = start + (position & mask), start + ((position - 1) & mask)
+                for c in range(near.shape[1]):
+                    near[at, c] = near[after, c] + ring[new, c] - ring[old, c]
+                after = at
+        place += heights[k]
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _push_rows(
+    cells: int,
+    ring: Int64,
+    layout: UInt64,
+    place: np.uint64,
+    last: np.uint64,
+    end: np.uint64,
+    measured: Int64,
+    row: np.uint64,
+) -> tuple[np.uint64, np.uint64]:
+    """Extend the running sums of a window's blocks that are complete; the largest, the next row."""
+    at, position = place, end
+    while True:
+        start, mask = layout[at, 0], layout[at, 1] - U(1)
+        new, old = start + (position & mask), start + (position - U(1) & mask)
+        for c in range(cells):
+            ring[new, c] = measured[row, c] + ring[old, c]
+        row += U(1)
+        if position & U(1) or at == last:
+            return at, row
+        position >>= U(1)
+        at += U(1)
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _sum_far(
+    cells: int,
+    ring: Int64,
+    layout: UInt64,
+    place: np.uint64,
+    boundary: np.uint64,
+    far: Int32,
+    begin: np.uint64,
+    after: np.uint64,
+    sums: Int64,
+    base: np.uint64,
+) -> np.uint64:
+    """Add far moves to the sum at ``base``, one after another; return where the last sum is."""
+    for i in range(begin, after):
+        level = U(far[i, 0])
+        start, mask = layout[place + level, 0], layout[place + level, 1] - U(1)
+        new = start + ((boundary >> level) + U(far[i, 2]) & mask)
+        old = start + ((boundary >> level) + U(far[i, 1]) & mask)
+        for c in range(cells):
+            sums[base + U(1), c] = sums[base, c] + ring[new, c] - ring[old, c]
+        base += U(1)
+    return base
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _copy(cells: int, source: Int64, place: np.uint64, target: Int64, slot: np.uint64) -> None:
+    """Copy a row."""
+    for c in range(cells):
+        target[slot, c] = source[place, c]
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _decode(
+    cells: int,
+    ring: Int64,
+    layout: UInt64,
+    measured: Int64,
+    first: int,
+    delays: Int64,
+    lengths: Int64,
+    heights: UInt64,
+    scales: Float64,
+    begins: UInt64,
+    kept: UInt64,
+    larger: UInt64,
+    far: Int32,
+    near: Int64,
+    sums: Int64,
+    out: Float64,
+) -> None:
+    """See :func:`decode`. Indices are unsigned: Numba looks whether others are below 0."""
+    most = U(sums.shape[0] // delays.shape[0])
+    row = U(0)
+    for s in range(U(out.shape[0])):
+        place, listed = U(0), U(0)
+        for k in range(U(delays.shape[0])):
+            seen = first + np.int64(s) + 1 - delays[k]
+            if seen <= 0:
+                break
+            end, top = U(seen), heights[k] - U(1)
+            last = place + top
+            at, row = _push_rows(cells, ring, layout, place, last, end, measured, row)
+            r, base = end & (U(1) << top) - U(1), k * most
+            if seen > lengths[k]:
+                begin, after = begins[listed + r], begins[listed + r + U(1)]
+                if s > 0 and seen > lengths[k] + 1:
+                    begin += kept[listed + r]
+                    base += kept[listed + r]
+                base = _sum_far(cells, ring, layout, place, end - r, far, begin, after, sums, base)
+            else:  # everything since the start
+                base += U(1)
+                _copy(
+                    cells, ring, layout[last, 0] + (end >> top & layout[last, 1] - U(1)), sums, base
+                )
+            if at != last:
+                before = place + larger[listed + r]
+                for c in range(cells):
+                    near[at, c] = near[before, c] + measured[row - U(1), c]
+            for c in range(cells):
+                out[s, c] += (near[at, c] + sums[base, c]) * scales[k]
+            place = last + U(1)
+            listed += U(1) << top
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -150,38 +339,28 @@ def decode(
     lengths: Int64,
     heights: Int64,
     scales: Float64,
-    mode: int,
-    starts: Int64,
-    moves: Int32,
+    begins: Int64,
+    kept: Int64,
+    larger: Int64,
+    far: Int32,
     out: Float64,
 ) -> None:
     """The sum over all windows, each from its own blocks: shape (steps, cells).
 
-    ``starts`` and ``moves`` are those of :func:`find_moves`.
+    ``begins``, ``kept`` and ``far`` are those of :func:`find_far`. Of window k, ``near[l]`` is the
+    sum of the end's blocks of level l and above, for each l that has one, and ``sums[d]`` that of
+    the first d far moves: a step adds about one of each. The slot of a level's position 0 holds
+    0 as long as a window reaches back to it. A single cell is compiled apart, without its loops.
     """
-    most, cells = heights.max(), out.shape[1]
-    ratios, prices = np.full(most - 1, 2, np.int64), np.ones(most)
-    path, total = np.zeros((most, 8), np.int64), np.zeros((1, cells), np.int64)
-    row = 0
-    for s in range(out.shape[0]):
-        out[s, :] = 0.0
-        place, listed = 0, 0
-        for k in range(delays.shape[0]):
-            end, height = first + s + 1 - delays[k], heights[k]
-            if end <= 0:
-                break
-            row = _push_rows(ring, layout, place, height, end, measured, row)
-            size = 1 << (height - 1)
-            if end > lengths[k]:
-                boundary = end & -size
-                at = listed + end - boundary
-                some = starts[at], starts[at + 1]
-                _sum_moves(ring, layout, place, moves, some, boundary, total)
-            else:  # everything since the start: once
-                mine = layout[place : place + height]
-                find_path(end, lengths[k], ratios[: height - 1], prices, mode, path[:height])
-                _write_path(ring, mine, path[:height], total, 0)
-            for c in range(cells):
-                out[s, c] += total[0, c] * scales[k]
-            place += height
-            listed += size
+    cells, most = out.shape[1], 2 * heights.max() + 1
+    near = np.empty((layout.shape[0], cells), np.int64)
+    sums = np.zeros((delays.shape[0] * most, cells), np.int64)
+    out[:, :] = 0.0
+    _begin_near(ring, layout, first, delays, heights, near)
+    public = ring, layout.view(np.uint64), measured, first
+    windows = delays, lengths, heights.view(np.uint64), scales
+    places = begins.view(np.uint64), kept.view(np.uint64), larger.view(np.uint64)
+    if cells == 1:
+        _decode(1, *public, *windows, *places, far, near, sums, out)
+    else:
+        _decode(cells, *public, *windows, *places, far, near, sums, out)

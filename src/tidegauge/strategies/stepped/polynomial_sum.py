@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -122,7 +122,8 @@ class PolynomialSum(Strategy):
     Raises:
         InvalidParameter: The numbers do not fit together.
 
-    Cost: about two rows a step and window, O(log window) time each; memory O(last end).
+    Cost: about two rows a step and window, O(1) time each in a block of steps on average, and
+    O(log window) in a step alone; memory O(last end).
 
     Examples:
         >>> small = PolynomialSum(Fraction(1, 2), (0, 1, 2), (1, 2, 4), (4, 2, 1))
@@ -194,6 +195,11 @@ class PolynomialSum(Strategy):
         scales: Float64 = self._factors / np.array(self.weights)
         return scales
 
+    @cached_property
+    def _rows(self) -> tuple[Int64, int]:
+        """What totals are multiplied by, and the largest total of a step."""
+        return np.array(self.weights, np.int64), self.largest_total
+
     @property
     def _way(self) -> int:
         return int(Way.PRINTED if self.printed else Way.SIGNED)
@@ -208,9 +214,19 @@ class PolynomialSum(Strategy):
         return starts, moves[:found].copy()
 
     @cached_property
+    def _far(self) -> tuple[Int64, Int64, Int64, NDArray[np.int32]]:
+        """The moves without what a counter adds up, and how many of them stay from the last."""
+        starts, moves = self._moves
+        begins, kept = np.empty(len(starts), np.int64), np.empty(len(starts) - 1, np.int64)
+        larger = np.empty_like(kept)
+        far = np.empty((len(moves) + int((self._heights << self._heights).sum()), 3), np.int32)
+        found = _kernels.find_far(starts, moves, self._heights, begins, kept, larger, far)
+        return begins, kept, larger, far[:found].copy()
+
+    @cached_property
     def decay(self) -> Custom:
         """The weights that are released, for good."""
-        return Custom(tuple(np.repeat(self._factors, self._lengths).tolist()))
+        return _decay_of(tuple(self._factors.tolist()), tuple(self._lengths.tolist()))
 
     @property
     def norms(self) -> frozenset[Norm]:
@@ -269,8 +285,7 @@ class PolynomialSum(Strategy):
         check_totals(x, state["history"].shape[1])
         self._check_end(first + len(x))
         out = np.empty((self._row_count(first, len(x)), x.shape[1]), np.int64)
-        weights = np.array(self.weights, np.int64)
-        largest = self.largest_total
+        weights, largest = self._rows
         _kernels.encode(
             state["history"], x, first, self._delays, self._heights, weights, largest, out
         )
@@ -344,11 +359,11 @@ class PolynomialSum(Strategy):
                 self._lengths,
                 self._heights,
                 self._scales,
-                self._way,
-                *self._moves,
+                *self._far,
                 out[mine[0]],
             )
-            out[mine[1:]] = out[mine[0]]
+            for place in mine[1:]:
+                out[place] = out[mine[0]]
         others = [place for place, view in enumerate(views) if view != self.decay]
         if others and steps:
             single = self.coordinates(first, steps) % self.coordinates_per_step == 0
@@ -409,6 +424,12 @@ class PolynomialSum(Strategy):
             strict=True,
         ):
             yield Paths(tuple(1 << level for level in range(height)), way), length, delay, scale
+
+
+@lru_cache(maxsize=64)
+def _decay_of(factors: tuple[float, ...], lengths: tuple[int, ...]) -> Custom:
+    """The one decay of equal strategies: every block compares it with its views."""
+    return Custom(tuple(np.repeat(factors, lengths).tolist()))
 
 
 def polynomial_sum(

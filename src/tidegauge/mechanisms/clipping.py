@@ -99,8 +99,8 @@ def clips_up_to(largest: int) -> Int64:
 def next_epoch(step: int, lag: int | None) -> int:
     """Return the first step of the epoch after the one that ``step`` lies in; steps from 1.
 
-    One begins at the lag, and at its doublings; before it, where a sixteenth of those steps is over,
-    so that nearly all that a choice at the lag reads was counted under one draw of noise. Where no lag
+    One begins at the lag, at its doublings, and where a sixteenth of the steps before one is over:
+    so nearly all that a choice at the lag reads was counted under one draw of noise. Where no lag
     is known, each is as long as all before it. A clip may be chosen where an epoch begins.
 
     Args:
@@ -198,7 +198,8 @@ def tails(counts: Float64, std: float) -> Tails | None:
     near = counts[first:]
     bends, rates = (each.ravel() for each in np.meshgrid(_BENDS, _RATES))
     bends, rates = np.append(bends, _SHARP_BENDS), np.append(rates, _SHARP_RATES)
-    beyond = _beyond(2.0 ** (np.arange(first, len(counts) + 1) - octave), rates, bends)
+    edges = np.arange(first, len(counts) + 1, dtype=np.float64)
+    beyond = _beyond(np.exp2(edges - octave), rates, bends)
     beyond[:, -1] = 0.0  # 2^octaves is above every bound
     parts = beyond[:, :-1] - beyond[:, 1:]
     seen = np.maximum(near, 0.0)
@@ -210,7 +211,9 @@ def tails(counts: Float64, std: float) -> Tails | None:
     likely = _RATE * max(log(1 + inside / counts[octave]), _LEAST_RATE)
     misfit += np.where(bends == _SHARP, 0.0, np.log(rates / likely) / _LOOSE) ** 2
     weights = np.exp((misfit.min() - misfit) / 2)
-    kept = weights > _UNLIKELY
+    kept = (weights > _UNLIKELY) & (events > std / 2)  # what stands out is not nothing
+    if not kept.any():
+        return None
     weights = weights[kept] / weights[kept].sum()
     return Tails(octave, events[kept], rates[kept], bends[kept], weights)
 
@@ -261,7 +264,7 @@ def best_clip(
     loss = np.zeros(len(clips))
     for weight, variance in views:
         noise = variance * (sizes**2 + moved**2) / (1 if now is None else 2)
-        error = (weight * lost) ** 2 + noise + 1e-300
+        error = (weight * lost) ** 2 + noise
         loss += np.log(found.weights @ (error / error.min(axis=1, keepdims=True)))
     return int(clips[loss.argmin()])
 

@@ -43,8 +43,7 @@ __all__ = [
 
 # in stds of a bin's noise:
 _APART = 4.8  # a count that stands out wherever it is: one false alarm in 50,000 looks at 20 bins
-_FOLLOWED = 3.7  # next to one that does
-_LEAST = 3.2  # where none does, the largest, if it is by as much
+_NEXT = 3.7  # next to one that does, or the largest where none does
 _FEW, _PLENTY = 5.0, 200.0  # all events, for a first clip: late, and early
 
 _NEAR = 3  # octaves below the last that stands out which tell how fast the tail falls
@@ -59,7 +58,7 @@ _SHARP_BENDS, _SHARP_RATES = np.full(len(_ENDS), _SHARP), 30 * _SHARP / (_ENDS**
 _RATE, _LOOSE, _LEAST_RATE = 1.0, 0.5, 0.7
 _UNLIKELY = 1e-4  # tails of less weight, in parts of the likeliest one's, are left out
 
-_SHORTER = 8  # so many times shorter than all before the next one is an epoch before the lag
+_SHORTER = 16  # an epoch begins at the lag, and one where this part of the steps before is over
 _FINER = 8  # clips an octave
 
 
@@ -100,8 +99,8 @@ def clips_up_to(largest: int) -> Int64:
 def next_epoch(step: int, lag: int | None) -> int:
     """Return the first step of the epoch after the one that ``step`` lies in; steps from 1.
 
-    One begins at the lag, and at its doublings; before it they are eight times as short, so that
-    nearly all of what a choice at the lag reads was counted under one draw of noise. Where no lag
+    One begins at the lag, at its doublings, and where a sixteenth of the steps before one is over:
+    so nearly all that a choice at the lag reads was counted under one draw of noise. Where no lag
     is known, each is as long as all before it. A clip may be chosen where an epoch begins.
 
     Args:
@@ -112,7 +111,7 @@ def next_epoch(step: int, lag: int | None) -> int:
         >>> def begin(lag, steps):
         ...     return [step + 1 for step in range(1, steps) if next_epoch(step, lag) == step + 1]
         >>> begin(100, 500), begin(5, 50), begin(None, 50)
-        ([2, 13, 100, 200, 400], [2, 5, 10, 20, 40], [2, 4, 8, 16, 32])
+        ([2, 7, 100, 200, 400], [2, 5, 10, 20, 40], [2, 4, 8, 16, 32])
     """
     if lag is None:
         return 1 << step.bit_length()
@@ -188,10 +187,10 @@ def tails(counts: Float64, std: float) -> Tails | None:
         >>> found.octave, (found.weights @ found.beyond(np.array([4.0, 8.0]))).round(1)
         (2, array([83.7,  9.5]))
     """
-    if not len(counts) or counts.max() < _LEAST * std:
+    if not len(counts) or counts.max() < _NEXT * std:
         return None
     octave = int(np.flatnonzero(counts >= min(_APART * std, counts.max()))[-1])
-    while octave + 1 < len(counts) and counts[octave + 1] >= _FOLLOWED * std:
+    while octave + 1 < len(counts) and counts[octave + 1] >= _NEXT * std:
         octave += 1
     first = octave
     while first > max(0, octave - _NEAR) and counts[first - 1] >= counts[first]:
@@ -199,7 +198,8 @@ def tails(counts: Float64, std: float) -> Tails | None:
     near = counts[first:]
     bends, rates = (each.ravel() for each in np.meshgrid(_BENDS, _RATES))
     bends, rates = np.append(bends, _SHARP_BENDS), np.append(rates, _SHARP_RATES)
-    beyond = _beyond(2.0 ** (np.arange(first, len(counts) + 1) - octave), rates, bends)
+    edges = np.arange(first, len(counts) + 1, dtype=np.float64)
+    beyond = _beyond(np.exp2(edges - octave), rates, bends)
     beyond[:, -1] = 0.0  # 2^octaves is above every bound
     parts = beyond[:, :-1] - beyond[:, 1:]
     seen = np.maximum(near, 0.0)
@@ -211,7 +211,9 @@ def tails(counts: Float64, std: float) -> Tails | None:
     likely = _RATE * max(log(1 + inside / counts[octave]), _LEAST_RATE)
     misfit += np.where(bends == _SHARP, 0.0, np.log(rates / likely) / _LOOSE) ** 2
     weights = np.exp((misfit.min() - misfit) / 2)
-    kept = weights > _UNLIKELY
+    kept = (weights > _UNLIKELY) & (events > std / 2)  # what stands out is not nothing
+    if not kept.any():
+        return None
     weights = weights[kept] / weights[kept].sum()
     return Tails(octave, events[kept], rates[kept], bends[kept], weights)
 
@@ -262,7 +264,7 @@ def best_clip(
     loss = np.zeros(len(clips))
     for weight, variance in views:
         noise = variance * (sizes**2 + moved**2) / (1 if now is None else 2)
-        error = (weight * lost) ** 2 + noise + 1e-300
+        error = (weight * lost) ** 2 + noise
         loss += np.log(found.weights @ (error / error.min(axis=1, keepdims=True)))
     return int(clips[loss.argmin()])
 

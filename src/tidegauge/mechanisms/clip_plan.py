@@ -10,6 +10,7 @@ from typing import Any, Literal, final
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.accumulator import MOST
 from tidegauge.mechanisms.clipping import octaves
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.mean import Bounds, refuse_without_mean
@@ -22,7 +23,6 @@ from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Running
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import refuse_rescaled
-from tidegauge.strategies.strategy import MOST_STEPS
 
 __all__ = ["UNIT", "ClipPlan", "clip_plan"]
 
@@ -55,16 +55,29 @@ class ClipPlan:
     def lag(self) -> int:
         """The step up to which a first clip waits for counts that leave little doubt.
 
-        A tenth of the horizon; where that is unknown, the clip waits as long as it takes.
+        A tenth of the horizon, or half of the steps whose events could fill the room for them.
         """
+        most = self.most_waiting // (2 * self.max_events_per_step)
         horizon = self.main.horizon
-        return MOST_STEPS if horizon is None else max(2, horizon // 10)
+        return max(2, most if horizon is None else min(horizon // 10, most))
+
+    @property
+    def most_waiting(self) -> int:
+        """How many events of a cell may wait: as many as are counted exactly at one step."""
+        strategy, wide = self.main.strategy, self.bounds.high - self.bounds.low
+        assert isinstance(strategy, Blt | Identity), "others were refused"
+        return min(strategy.largest_once(self.main.max_per_step) // UNIT, MOST // wide)
 
     @property
     def last_step(self) -> int | None:
         """The last step that both measurements are proved for."""
         ends = [plan.last_step for plan in (self.main, self.bins) if plan.last_step is not None]
         return min(ends, default=None)
+
+    @property
+    def max_events_per_step(self) -> int:
+        """Totals are clamped to those of so many events."""
+        return self.main.max_per_step // UNIT
 
     @property
     def above(self) -> int:
@@ -121,7 +134,7 @@ class ClipPlan:
             "max_per_step": None,
             "last step": self.last_step,
             "bounds": (self.bounds.low, self.bounds.high),
-            "max_events_per_step": self.bins.max_per_step,
+            "max_events_per_step": self.max_events_per_step,
             "share of the budget for magnitudes": self.share,
         }
         return privacy_statement(
@@ -149,8 +162,7 @@ def clip_plan(
         bounds: What a value may be; 0 has to be possible.
         share: The part of the budget that learning the clip costs, in [1/100, 1/2].
         cells: How many cells, or their names; all share one clip.
-        max_events_per_step: Totals are clamped to those of so many events, also of what waited;
-            at most 2^22.
+        max_events_per_step: Totals are clamped to those of so many events; at most 2^22.
         **asked: What :func:`~tidegauge.mechanisms.request.request_of` takes.
 
     Raises:

@@ -38,11 +38,12 @@ FIRST_CHOICE = 2
 def following_choice(step: int, plan: ClipPlan, waits: bool) -> int:
     """Return the step after ``step`` at which a clip may be chosen next.
 
-    The first one is looked for at every sixteenth more steps, and where the lag ends.
+    The first one is looked for at every sixteenth more steps, and where the lag ends; after the lag
+    at least as often as it is long, so that there is room for what waits.
     """
     if not waits:
         return schedule(step)
-    later = step + 1 + step // 16
+    later = step + min(1 + step // 16, plan.lag)
     return plan.lag if step < plan.lag < later else later
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.accumulator import Accumulator
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.ratio import ratio_interval
 from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, request_of
@@ -39,6 +40,7 @@ __all__ = [
 TOO_FEW = "the noisy count is too small for a mean"
 
 _LARGEST_BOUND = 1 << 39
+_LARGEST_NUMBER = 1 << 40  # what one event adds to a sum: twice a bound at most
 _WHY_BOUND = "Values beyond it count as the bound; noise is made for it. Give whole grains."
 
 
@@ -255,10 +257,18 @@ class Values:
         return part
 
     def totals(self, each: Int64) -> Int64:
-        """Add up one number for each event exactly, by step and cell; shape (length, number)."""
-        out = np.zeros((self.length, self.number), np.int64)
-        np.add.at(out, (self.steps, self.cells), each)
-        return out
+        """Add up one number for each event, by step and cell; shape (length, number).
+
+        The sums are exact, and then cut off at 2^62 in size: they never wrap, and one event moves
+        a sum no further than by its own number.
+
+        Args:
+            each: At most 2^40 in size, shape (events,).
+        """
+        sums = Accumulator(_LARGEST_NUMBER)
+        sums.grow(self.length * self.number)
+        sums.add(self.steps * self.number + self.cells, each)
+        return sums.result().reshape(self.length, self.number)
 
 
 def _whole(name: str, given: Any) -> Int64:

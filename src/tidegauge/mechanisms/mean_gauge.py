@@ -192,7 +192,7 @@ class MeanGauge(LiveGauge[GaugePlan]):
     def _measure(self, given: Values, *, block: bool) -> dict[str, MeanRelease]:
         bounds = self._bounds
         centred = np.clip(given.values, bounds.low, bounds.high) - bounds.centre
-        counts = given.totals(np.full(len(centred), bounds.reach, dtype=np.int64))
+        counts = given.totals(np.full(len(centred), bounds.reach, dtype=np.int64))  # at most 2^62
         exact = np.concatenate([given.totals(centred), counts], axis=1)
         with self._turn:
             first = self._reading.step + 1

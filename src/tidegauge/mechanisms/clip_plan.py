@@ -194,6 +194,12 @@ def clip_plan(
         cells=2 * number if of == "mean" else number, max_cells=2 if of == "mean" else 1,
         paired=of == "mean", max_change=(low, high), max_per_step=events * UNIT, **asked,
     )  # fmt: skip
+    if sums.end == 1:
+        raise UnsupportedCombination(
+            "Expected an end of two steps or more, got one step. A clip is chosen from what "
+            "earlier steps published, and there would be none. Declare a later end, or a fixed "
+            "clip."
+        )
     for name, decay in sums.views:
         refuse_rescaled(name, decay)
         refuse_without_mean(name, decay)

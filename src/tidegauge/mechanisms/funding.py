@@ -20,7 +20,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Shaped
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.rescaled import MOST_ONCE
+from tidegauge.strategies.rescaled import EVENTS_ONCE
 from tidegauge.strategies.responses import Responses
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -134,7 +134,8 @@ def _has_room(strategy: Strategy, request: Request) -> bool:
     """Whether what waits for a first factor can be counted at one step, if anything waits."""
     if not request.rescaled or not isinstance(strategy, Blt | Identity):
         return True
-    return strategy.largest_once(request.max_per_step) >= MOST_ONCE
+    room = strategy.largest_once(request.max_per_step)
+    return room >= EVENTS_ONCE * request.neighbors.largest
 
 
 def _dense(strategy: DenseToeplitz, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:

@@ -26,6 +26,7 @@ from tidegauge.strategies.decay import Decay, Difference
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
 __all__ = [
+    "NO_CLIP",
     "TOO_FEW",
     "Bounds",
     "MeanReading",
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 TOO_FEW = "the noisy count is too small for a mean"
+NO_CLIP = "no clip is known yet: what comes waits for one"
+"""Why there is no value: it counts at the first step that has a clip."""
 
 _LARGEST_BOUND = 1 << 39
 _LARGEST_NUMBER = 1 << 40  # what one event adds to a sum: twice a bound at most
@@ -162,7 +165,7 @@ class MeanRelease:
             where they may be all that is possible. They speak of noise only.
         upper: Upper ends.
         count: The noisy counts of events (weighted as the view weighs), unbiased, maybe negative.
-        count_std: Standard deviation of their noise.
+        count_std: Standard deviation of their noise; NaN as long as there is no clip.
         names: The names of the cells; None where they have none.
         level: The chance that an interval covers the true mean, over the noise alone.
         band: ``"pointwise"`` or ``"simultaneous"``.
@@ -189,6 +192,7 @@ class MeanRelease:
         """Why a value is not there, by noisy numbers alone; None where it is. Shape of value."""
         reasons = np.full(self.value.shape, None, dtype=object)
         reasons[np.isnan(self.value)] = TOO_FEW
+        reasons[np.isnan(self.count_std)] = NO_CLIP
         return reasons
 
     @property

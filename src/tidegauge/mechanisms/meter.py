@@ -142,8 +142,8 @@ class Meter:
 
     def _noisy(self, checked: Int64, first: int, once: Int64 | None = None) -> Int64:
         plan = self._plan
-        state, words = self._state, self._words
-        return measure(plan.strategy, state, plan.law, words, checked, first, once=once)
+        given = plan.strategy, self._state, plan.law, self._words, checked, first
+        return measure(*given) if once is None else measure(*given, once=once)
 
     def begin_again(self) -> None:
         """Draw noise that is drawn ahead of its steps anew: a further release begins here.

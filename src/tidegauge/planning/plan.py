@@ -305,6 +305,12 @@ class Plan:
                 raise changed("a mechanism for these steps and views", "one for others")
         if gauge.mechanism.views != gauge.views:
             raise changed("a mechanism for these steps and views", "one for others")
+        values, magnitudes = gauge.mechanism.cost, bins.cost
+        assert isinstance(values, GaussianCost), "others were refused"
+        assert isinstance(magnitudes, GaussianCost), "others were refused"
+        whole = values.mu_squared + magnitudes.mu_squared
+        if magnitudes.mu_squared != clip.share * whole:
+            raise changed("the share of the budget that magnitudes cost", "another")
 
     def _verify_discovery(self) -> None:
         """Refuse gauges that discover their cells in another way than was asked for."""

@@ -35,10 +35,10 @@ from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Float64, Int64, Strategy
 
-__all__ = ["MOST_ONCE", "covariances", "refuse_rescaled", "serves_rescaled"]
+__all__ = ["EVENTS_ONCE", "covariances", "refuse_rescaled", "serves_rescaled"]
 
-MOST_ONCE = 1 << 52
-"""What the first step with factors may hold beyond its totals, at least, in grains."""
+EVENTS_ONCE = 1 << 32
+"""How many events' largest changes one step may hold beyond its total, once: at least so many."""
 
 _CHUNK = 256
 _NO_GAP = 2.0**-100

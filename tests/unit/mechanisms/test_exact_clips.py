@@ -11,11 +11,11 @@ import tidegauge as tg
 from tidegauge.mechanisms.clip_meter import ClipMeter, in_units
 from tidegauge.mechanisms.clip_plan import UNIT, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading, following_choice
-from tidegauge.mechanisms.mean import Bounds, Values
+from tidegauge.mechanisms.mean import NO_CLIP, Bounds, Values
 from tidegauge.mechanisms.mean_gauge import MeanGauge
 from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.rescaled import MOST_ONCE
+from tidegauge.strategies.rescaled import EVENTS_ONCE
 from tidegauge.testing import seeded_meter
 
 LARGEST = 1 << 39
@@ -281,7 +281,7 @@ def test_there_is_room_for_the_most_beside_the_most_of_every_step(sign, horizon)
     assert isinstance(plan.strategy, Blt)
     strategy, most = plan.strategy, plan.max_per_step
     room = strategy.largest_once(most)
-    assert room >= MOST_ONCE
+    assert room >= EVENTS_ONCE * UNIT
     state, steps = strategy.init_encoder(1), 300
     before = strategy.encode(state, np.full((steps, 1), sign * most), 0)
     row = before[-1:] + strategy.add_once(state, np.array([sign * room]))
@@ -306,3 +306,45 @@ def test_a_block_beyond_the_end_moves_neither_meter_and_nothing_waits():
         assert all(np.array_equal(array, meter._waiting[name]) for name, array in kept.items())
     meter.measure(Values([5, 6], [0, 1], None, 2, 1), (0, 7))
     assert meter._main.step == meter._bins.step == 3
+
+
+# --- what releases say while values wait -----------------------------------------------------
+
+
+@pytest.mark.parametrize("block", [True, False])
+@pytest.mark.parametrize("cells", [None, 2])
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_releases_say_that_there_is_no_clip_yet_and_know_no_noise(of, cells, block):
+    """Of steps that waited when they were released, and when they are read after a first clip."""
+    plan = plan_of(of, (0, 1000), cells=cells)
+    gauge = tg.ClippedGauge.__new__(tg.ClippedGauge)
+    gauge._names, gauge._scalar = None, cells is None
+    meter = ClipMeter.__new__(ClipMeter)
+    meter._start(plan, seeded_meter(1, plan.main), seeded_meter(2, plan.bins))
+    gauge._start(plan, meter)
+    values = np.tile([1, 2, 3], 20_000)
+    places = np.arange(60_000) % (cells or 1)
+    if block:
+        steps = np.repeat(range(20), 3000)
+        release = gauge.update_many(values, steps, 20, places)["running"]
+        waits = np.arange(20) == 0
+    else:
+        release, waits = gauge.update(values, places)["running"], np.array(True)
+    if cells:
+        waits = np.repeat(waits[..., None], cells, axis=-1)
+    std = release.noise_std if of == "sum" else release.count_std
+    for array in (release.value, std):
+        assert np.array_equal(np.isnan(array), waits)
+    if of == "mean":
+        assert {NO_CLIP} == set(release.reason[waits].tolist())
+        assert NO_CLIP not in release.reason[~waits].tolist()
+        assert (release.lower[waits] == 0).all()
+        assert (release.upper[waits] == 1000).all()
+        assert np.array_equal(np.isnan(release.count), waits)
+
+
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_a_stream_of_one_step_has_no_clip(of):
+    with pytest.raises(tg.UnsupportedCombination, match="two steps or more"):
+        plan_of(of, (0, 1000), end=1)
+    assert plan_of(of, (0, 1000), end=2).last_step == 2

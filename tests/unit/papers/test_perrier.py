@@ -442,7 +442,7 @@ def test_a_threshold_of_booleans_is_refused(truths):
         smooth_sensitivity(truths, 1, 0.5, 1440)
 
 
-@pytest.mark.parametrize("chances", [{"beta_rt": 0.4, "beta_out": 0.6}, {"beta_out": 0.984}])
+@pytest.mark.parametrize("chances", [{"beta_rt": 0.4, "beta_out": 0.6}, {"beta_out": 0.985}])
 def test_chances_that_are_one_together_are_refused(chances):
     with pytest.raises(InvalidParameter, match="chances below 1 together"):
         error_budget(1440, 10**6, 1, 150, **chances)

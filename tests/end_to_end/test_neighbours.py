@@ -48,8 +48,8 @@ NEIGHBOURS = {
 def hide(measure):
     """A measurement that depends on the plan and the step, and on nothing else."""
 
-    def hidden(strategy, state, law, words, exact, first):
-        rows = measure(strategy, state, law, words, exact, first)
+    def hidden(strategy, state, law, words, exact, first, **once):
+        rows = measure(strategy, state, law, words, exact, first, **once)
         return np.arange(rows.size, dtype=np.int64).reshape(rows.shape) + first
 
     return hidden

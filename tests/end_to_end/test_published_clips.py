@@ -13,8 +13,8 @@ from test_published_means import ROWS, no_noise, released, run, write
 from visits import CONFIG
 
 from tidegauge.engine.public import PublicFolder
-from tidegauge.engine.releases import NO_CLIP
-from tidegauge.errors import UnsupportedCombination
+from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.mean_release import NO_CLIP
 from tidegauge.planning.plan import Plan
 from tidegauge.strategies.decay import Polynomial, Window
 
@@ -192,3 +192,70 @@ def test_streams_with_other_values_look_the_same(tmp_path, monkeypatch, odd):
         monkeypatch.setattr(module, "store_secret", lambda text: text.encode().ljust(32, b"-"))
     first = seen_of_counts(write(tmp_path / "first", ROWS, CLIP))
     assert_look_the_same(first, seen_of_counts(write(tmp_path / "other", [*ROWS, odd], CLIP)))
+
+
+@pytest.mark.parametrize("config", [CLIP, MEAN])
+def test_totals_over_cells_share_the_clip_and_have_the_noise_of_all_of_them(tmp_path, config):
+    by = config.replace("views:", "by: {shop: [north, south]}, views:")
+    by = by.replace("column: shop", "column: amount")
+    shop = write(tmp_path, _of_cells(), by, head="time,amount,shop")
+    run(shop)
+    folder = PublicFolder(shop / "public")
+    view = folder.view("visits", "running")
+    each, total = view.numbers, view.total().numbers
+    waits = np.isnan(each.more["clip_high"][:, 0])
+    assert 0 < waits.sum() < len(waits)
+    assert np.array_equal(np.isnan(total.value[:, 0]), waits)
+    if config is CLIP:
+        assert np.allclose(total.value[:, 0], each.value.sum(axis=1), equal_nan=True)
+        std = total.noise_std[:, 0] / each.noise_std[:, 0]
+        assert std[~waits] == pytest.approx(np.sqrt(3))  # other is a cell
+    else:
+        counts = each.more["count"].sum(axis=1)
+        assert np.allclose(total.more["count"][:, 0], counts, equal_nan=True)
+        std = total.more["count_std"][:, 0] / each.more["count_std"][:, 0]
+        assert std[~waits] == pytest.approx(np.sqrt(3))  # other is a cell
+        assert total.lower[-1, 0] < 2 < total.upper[-1, 0]
+    code, out, err = tidegauge(
+        "export", "public", "--view", "running", "--totals", "--format", "csv", cwd=shop
+    )
+    assert code == 0, err
+    assert "*" in out
+
+
+def _of_cells():
+    return [f"{row.rpartition(',')[0]},{1 + n % 7 / 3:.2f},{'north' if n % 3 else 'south'}"
+            for n, row in enumerate(ROWS * 4)]  # fmt: skip
+
+
+def test_no_lower_bound_is_told_of_means_and_clips(tmp_path):
+    fixed = MEAN.replace(", clip: {auto: {share: 0.1}}", "")
+    for name, config in {"clip": CLIP, "mean": MEAN, "fixed": fixed}.items():
+        shop = write(tmp_path / name, ROWS, config)
+        run(shop)
+        view = PublicFolder(shop / "public").view("visits", "running")
+        for told in (view.ratio, view.ratio_if_planned):
+            with pytest.raises(InvalidParameter, match="No lower bound is known"):
+                told()
+
+
+@pytest.mark.parametrize("share", ["1/2", "1/11", "0", "1"])
+def test_a_plan_file_with_another_share_is_refused(tmp_path, share):
+    rows = "rows: {count: {}, views: [running], budget_weight: 3}"
+    two = CLIP.replace("gauges:", f"gauges:\n  {rows}")
+    shop = write(tmp_path, ROWS, two)
+    code, _, err = tidegauge("plan", "visits.yaml", "-o", "plan.json", cwd=shop)
+    assert code == 0, err
+    assert 0 == tidegauge("plan", "plan.json", cwd=shop)[0]
+    data = json.loads((shop / "plan.json").read_text())
+    assert data["gauges"][1]["clip"]["share"] == "1/10"
+    data["gauges"][1]["clip"]["share"] = share
+    (shop / "plan.json").write_text(json.dumps(data))
+    assert 78 == tidegauge("plan", "plan.json", cwd=shop)[0]
+
+
+def test_a_stream_of_one_step_has_no_clip(tmp_path):
+    shop = write(tmp_path, ROWS, CLIP.replace("end: 2025-01-08T00", "end: 2025-01-06T01"))
+    code, _, err = tidegauge("plan", "visits.yaml", cwd=shop)
+    assert code == 78
+    assert "an end of two steps or more beside clip" in err

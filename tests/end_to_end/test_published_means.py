@@ -28,9 +28,10 @@ BY = MEANS.replace("column: shop", "column: amount").replace(
 )
 
 
-def silent(strategy, state, law, words, exact, first):
+def silent(strategy, state, law, words, exact, first, once=None):
     """A measurement without noise."""
-    return strategy.encode(state["encoder"], exact, first)
+    rows = strategy.encode(state["encoder"], exact, first)
+    return rows if once is None else rows + strategy.add_once(state["encoder"], once)
 
 
 def no_noise(monkeypatch):

@@ -69,7 +69,7 @@ def test_discovered_cells_and_their_noise_survive_a_kill(memory_path):
 
 
 def test_chosen_cells_and_the_threshold_of_their_tests_survive_a_kill(memory_path):
-    seen, _ = killed(memory_path, "chosen", 13)
+    seen, _ = killed(memory_path, "chosen", 7)
     check_resumed(seen, 3 * 2)  # of each block a measurement and a view
 
 

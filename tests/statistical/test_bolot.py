@@ -26,10 +26,9 @@ from tidegauge.testing import seeded_meter, seeded_system
 
 pytestmark = pytest.mark.statistical
 
-RUNS = 50_000
+RUNS = 100_000
 """Of one draw of discrete Laplace noise, whose tails are the heaviest here, the measured std is off
-by sqrt(5 / 4 / 50,000) = 0.5 %: two per cent are four times that, and a scale that is four per cent
-off passes once in 30,000 times."""
+by sqrt(5 / 4 / 100,000) = 0.35 %: two per cent are 5.7 times that."""
 STEPS = (1, 3, 7, 8, 23)
 SYSTEMS = {
     "WindowSum": lambda: WindowSum(6, 1, cells=RUNS),

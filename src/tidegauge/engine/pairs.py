@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.accumulator import MOST, Accumulator
+from tidegauge.mechanisms.accumulator import MOST, Accumulator
 from tidegauge.mechanisms.mean import Bounds
 
 __all__ = ["Pairs"]

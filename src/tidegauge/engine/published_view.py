@@ -157,13 +157,30 @@ class PublishedView:
 
         It is judged like a plan: at the horizon for a sum that keeps growing, else in the limit;
         where it is read.
+
+        Raises:
+            InvalidParameter: Of means, and under a clip that moves, no lower bound is known.
         """
+        self._refuse_without_bound()
         return ratio_to_bound(self.view.gauge.mechanism, self.view.decay, self.view.every)
 
     def ratio_if_planned(self) -> float:
-        """Return what the ratio would be, had the gauge been designed for this view alone."""
+        """Return what the ratio would be, had the gauge been designed for this view alone.
+
+        Raises:
+            InvalidParameter: Of means, and under a clip that moves, no lower bound is known.
+        """
+        self._refuse_without_bound()
         decay = self.view.decay
         from tidegauge.mechanisms.design import designed_for  # loads every strategy
 
         best = designed_for(self.view.gauge.mechanism, decay)
         return ratio_to_bound(best, decay, self.view.every)
+
+    def _refuse_without_bound(self) -> None:
+        gauge = self.view.gauge
+        if gauge.kind == "mean" or gauge.clip is not None:
+            raise InvalidParameter(
+                f"Expected counts or sums of fixed bounds, got {gauge.name}. No lower bound is "
+                "known for means and clips that move. See the intervals in numbers."
+            )

@@ -15,7 +15,7 @@ from tidegauge.engine.clipped import noise_under
 from tidegauge.engine.ranked import ranked
 from tidegauge.mechanisms.intervals import BANDS
 from tidegauge.mechanisms.mean import MeanReading
-from tidegauge.mechanisms.mean_release import TOO_FEW
+from tidegauge.mechanisms.mean_release import NO_CLIP, TOO_FEW
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.stored import plain
 from tidegauge.planning.parts import ALL_CELLS, for_all
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from tidegauge.mechanisms.selector import Chosen
 
 __all__ = ["TOTALS", "Numbers", "Published", "published_views"]
-
-NO_CLIP = "no clip is known yet: what comes waits for one"
-"""Why there is no value: it counts at the first step that has a clip."""
 
 TOTALS = "totals"
 """The folder, inside a view's, of the sums of all cells: asked later, they change no file."""
@@ -194,18 +191,18 @@ class Published:
         """The same under a clip that moves."""
         reading = noise_under(self.gauge.clipped, clips)
         low, high = reading.clips(numbers)
-        waits = ((low == 0) & (high == 0))[:, np.newaxis]
+        waits = reading.waits(numbers)[:, np.newaxis]
+        whole = self.of(grains)
         ends = {"clip_low": low[:, np.newaxis], "clip_high": high[:, np.newaxis]}
         more = {name: np.where(waits, np.nan, one * self.grain) for name, one in ends.items()}
         if self.gauge.kind == "mean":
-            found = reading.means(self.decay, numbers, grains)
+            found = reading.means(self.decay, numbers, whole, self.summed)
             value, lower, upper = (array * self.grain for array in found[:3])
-            count, std = (np.where(waits, np.nan, array) for array in found[3:])
-            more = {"count": count, "count_std": std, **more}
-            return Numbers(np.where(waits, np.nan, value), None, lower, upper, more, TOO_FEW, waits)
-        noise = reading.noise_std(self.decay, numbers)[:, np.newaxis] * self.grain
-        half = reading.half_width(self.decay, numbers)[:, np.newaxis] * self.grain
-        value = grains * self.grain
+            more = {"count": found[3], "count_std": found[4], **more}
+            return Numbers(value, None, lower, upper, more, TOO_FEW, waits)
+        noise = reading.noise_std(self.decay, numbers, self.summed)[:, np.newaxis] * self.grain
+        half = reading.half_width(self.decay, numbers, self.summed)[:, np.newaxis] * self.grain
+        value = whole * self.grain
         shown = (value, np.broadcast_to(noise, value.shape), value - half, value + half)
         value, noise, lower, upper = (np.where(waits, np.nan, array) for array in shown)
         return Numbers(value, noise, lower, upper, more, NO_CLIP, waits)

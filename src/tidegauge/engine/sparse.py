@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.accumulator import MOST
+from tidegauge.mechanisms.accumulator import MOST
 from tidegauge.planning.parts import UNKNOWN_CELLS
 
 if TYPE_CHECKING:

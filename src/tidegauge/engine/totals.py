@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.checks import integer
-from tidegauge.engine.accumulator import MOST, Accumulator
 from tidegauge.engine.bounding import Bounding
 from tidegauge.engine.clock import steps
 from tidegauge.engine.contributions import Contributor, check_types
@@ -36,6 +35,7 @@ from tidegauge.engine.sparse import MOST_STEPS, SparseSums, SparseTotals
 from tidegauge.engine.stamps import stamps
 from tidegauge.engine.values import KeptValues, ValueLists
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.accumulator import MOST, Accumulator
 from tidegauge.privacy.unit import NeighboringRelation
 
 if TYPE_CHECKING:

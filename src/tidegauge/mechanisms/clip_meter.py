@@ -6,6 +6,8 @@ from typing import final
 
 import numpy as np
 
+from tidegauge.errors import StreamEnded
+from tidegauge.mechanisms.accumulator import MOST
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Values
@@ -21,15 +23,16 @@ _ROWS = 4096  # values that are clipped in all ways together
 def in_units(total: Int64, clip: int) -> Int64:
     """Return totals in units of the clip, total * UNIT / clip, rounded to nearest, halves up.
 
-    Exact in 64 bits for |total / clip| < 2^42 and clips below 2^41. An event that moves a total by
-    at most the clip moves the result by at most UNIT: rounding does not add to that, since it
-    commutes with whole units and never turns an order around.
+    Exact for clips below 2^41, of totals that are cut off at 2^42 clips. An event that moves a
+    total by at most the clip moves the result by at most UNIT: cutting off adds nothing to that,
+    nor does rounding, since it commutes with whole units and never turns an order around.
 
     Examples:
         >>> in_units(np.array([-3, 0, 1, 3]), 3) / UNIT
         array([-1.        ,  0.        ,  0.33333302,  1.        ])
     """
-    whole, rest = np.divmod(total, clip)
+    most = min(MOST, clip << 42)
+    whole, rest = np.divmod(np.clip(total, -most, most), clip)
     return np.asarray(whole * UNIT + (2 * rest * UNIT + clip) // (2 * clip), dtype=np.int64)
 
 
@@ -95,8 +98,17 @@ class ClipMeter:
         """
         values = np.clip(given.values, self._plan.bounds.low, self._plan.bounds.high)
         with self._turn:
-            magnitudes = self._magnitudes(given, values)
-            return self._main.measure(self._clipped(given, values, clip)), magnitudes
+            self._refuse_beyond_end(given.length)
+            counts, exact = self._counted(given, values), self._clipped(given, values, clip)
+            waited = None if clip is None or not given.length else self._waited(clip)
+            # all that could be refused was: both meters advance together
+            magnitudes = self._magnitudes(counts, given.length)
+            rows = self._main.measure(exact, waited)
+            if clip is None:
+                self._wait(given, values)
+            elif waited is not None:
+                self._forget()
+            return rows, magnitudes
 
     def close(self) -> None:
         """Erase both keys."""
@@ -105,19 +117,32 @@ class ClipMeter:
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
 
-    def _magnitudes(self, given: Values, values: Int64) -> Int64:
-        """Count zeros, octaves above and octaves below; measure the counts where the epoch ends."""
+    def _refuse_beyond_end(self, steps: int) -> None:
+        """Refuse a block before one of the meters takes it."""
+        last, end = self._plan.last_step, self._main.step + steps
+        if last is not None and end > last:
+            raise StreamEnded(
+                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
+                "steps only. Plan a gauge with a later end."
+            )
+
+    def _counted(self, given: Values, values: Int64) -> Int64:
+        """Count zeros, octaves above and octaves below, all steps together; shape (bins,)."""
         size = bins_of(np.abs(values))
         places = np.where(values < 0, size + self._plan.above, size)
+        out = np.zeros((given.length, self._plan.bins.neighbors.known_cells), np.int64)
+        np.add.at(out, (given.steps, places), 1)
+        # each clamp is 1-Lipschitz, and so are all, one after the other
+        np.minimum(out, self._plan.max_events_per_step, out=out)
+        return np.asarray(np.minimum(out.sum(axis=0), self._plan.bins.max_per_step))
+
+    def _magnitudes(self, counts: Int64, steps: int) -> Int64:
+        """Keep the counts of the epoch, and measure them where it ends; rows of these steps."""
         kept = self._epoch["counts"]
-        rows = np.zeros((given.length, len(kept)), np.int64)
-        np.add.at(rows, (given.steps, places), 1)
-        # each clamp is 1-Lipschitz, and so are both, one after the other
-        np.minimum(rows, self._plan.max_events_per_step, out=rows)
-        kept += np.minimum(rows.sum(axis=0), self._plan.bins.max_per_step)
+        rows = np.zeros((steps, len(kept)), np.int64)
+        kept += counts
         np.minimum(kept, self._plan.bins.max_per_step, out=kept)
-        rows[...] = 0
-        if given.length and self._ends_an_epoch(self._main.step + given.length):
+        if steps and self._ends_an_epoch(self._main.step + steps):
             rows[-1:] = self._bins.measure(kept[None])
             kept[...] = 0
         return rows
@@ -127,19 +152,18 @@ class ClipMeter:
         return self._plan.next_epoch(step) == step + 1
 
     def _clipped(self, given: Values, values: Int64, clip: tuple[int, int] | None) -> Int64:
-        """The exact totals to measure, shape (steps, coordinates)."""
+        """The exact totals to measure, shape (steps, coordinates), without what waited."""
         if clip is None:
-            self._wait(given, values)
             return np.zeros((given.length, self._plan.main.neighbors.known_cells), np.int64)
         below, above = clip
-        sums = given.totals(np.clip(values, -below, above))
-        counts = given.totals(np.ones(len(values), np.int64))
-        if given.length:
-            self._count_what_waited(sums, counts, clip)
+        clipped = np.clip(values, -below, above)
         if self._plan.of == "sum":
-            return in_units(sums, max(clip))
-        centred = 2 * sums - (above - below) * counts
-        return np.concatenate([in_units(centred, below + above), counts * UNIT], axis=1)
+            return in_units(given.totals(clipped), max(clip))
+        # each event's own distance from the centre: sums and counts that were cut off apart would
+        # move further than one event does
+        centred = given.totals(2 * clipped - (above - below))
+        counts = given.totals(np.ones(len(values), np.int64))
+        return np.concatenate([in_units(centred, below + above), in_units(counts, 1)], axis=1)
 
     def _wait(self, given: Values, values: Int64) -> None:
         for name, table, sizes in (
@@ -150,17 +174,30 @@ class ClipMeter:
                 part = slice(start, start + _ROWS)
                 each = np.minimum(sizes[part], table[:, None])
                 np.add.at(self._waiting[name].T, given.cells[part], each.T)
+                # sums of sizes: cut off while they grow, in whatever order, they are what the
+                # exact ones are cut off
+                np.minimum(self._waiting[name], MOST, out=self._waiting[name])
         np.add.at(self._waiting["counts"], given.cells, 1)
 
-    def _count_what_waited(self, sums: Int64, counts: Int64, clip: tuple[int, int]) -> None:
-        """Add what came before the first clip to the first step that has one, once."""
-        if not self._waiting["counts"].any():
-            return
-        below, above = (
-            int(np.searchsorted(table, end)) for table, end in zip(self._tables, clip, strict=True)
+    def _waited(self, clip: tuple[int, int]) -> Int64 | None:
+        """What came before the first clip, to be counted at the first step that has one."""
+        counts = self._waiting["counts"]
+        if not counts.any():
+            return None
+        low, high = (
+            self._waiting[name][int(np.searchsorted(table, end))]
+            for name, table, end in zip(("below", "above"), self._tables, clip, strict=True)
         )
-        sums[0] += self._waiting["above"][above] - self._waiting["below"][below]
-        counts[0] += self._waiting["counts"]
+        if self._plan.of == "sum":
+            return in_units(high - low, max(clip))
+        below, above = clip
+        # Python's integers: of so many events 64 bits may not hold the distances from the centre
+        centred = 2 * (high - low).astype(object) - (above - below) * counts.astype(object)
+        cut = np.clip(centred, -MOST, MOST).astype(np.int64)
+        return np.concatenate([in_units(cut, below + above), in_units(counts, 1)])
+
+    def _forget(self) -> None:
+        """What waited was counted, once."""
         for array in self._waiting.values():
             array[...] = 0
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, final
 
 from tidegauge.checks import exact, integer, shown
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.accumulator import MOST
 from tidegauge.mechanisms.clipping import next_epoch, octaves
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.first_values import Threshold
@@ -72,10 +73,27 @@ class ClipPlan:
     def lag(self) -> int | None:
         """The step up to which a first clip waits for counts that leave little doubt.
 
-        A tenth of the horizon; None: that is unknown, and the clip waits as long as it takes.
+        A tenth of the horizon, or as many steps as there is surely room for the events of; None:
+        the horizon is unknown, and the clip waits as long as there is room.
         """
         horizon = self.main.horizon
-        return None if horizon is None else max(2, horizon // 10)
+        return None if horizon is None else max(2, min(horizon // 10, self.room + 1))
+
+    @property
+    def room(self) -> int:
+        """Of how many steps the events can wait, were each of them full."""
+        return self.most_waiting // self.max_events_per_step
+
+    @property
+    def most_waiting(self) -> int:
+        """How many events of a cell may wait: as many as are counted exactly at one step."""
+        strategy, wide = self.main.strategy, self.bounds.high - self.bounds.low
+        assert isinstance(strategy, Blt | Identity), "others were refused"
+        return min(strategy.largest_once(self.main.max_per_step) // UNIT, MOST // wide)
+
+    def waits(self, step: int) -> bool:
+        """Whether a first clip at ``step`` should rather come an epoch later than be doubtful."""
+        return (self.lag is None or step < self.lag) and self.next_epoch(step) - 1 <= self.room
 
     def next_epoch(self, step: int) -> int:
         """Return the first step of the epoch after that of ``step``: public, whatever the data."""
@@ -187,8 +205,7 @@ def clip_plan(
         bounds: What a value may be; 0 has to be possible.
         share: The part of the budget that learning the clip costs, in [1/100, 1/2].
         cells: How many cells, or their names; all share one clip.
-        max_events_per_step: Totals are clamped to those of so many events, also of what waited;
-            at most 2^22.
+        max_events_per_step: Totals are clamped to those of so many events; at most 2^22.
         **asked: What :func:`~tidegauge.mechanisms.request.request_of` takes.
 
     Raises:
@@ -220,6 +237,12 @@ def clip_plan(
         cells=2 * number if of == "mean" else number, max_cells=2 if of == "mean" else 1,
         paired=of == "mean", max_change=(low, high), max_per_step=events * UNIT, **asked,
     )  # fmt: skip
+    if sums.end == 1:
+        raise UnsupportedCombination(
+            "Expected an end of two steps or more, got one step. A clip is chosen from what "
+            "earlier steps published, and there would be none. Declare a later end, or a fixed "
+            "clip."
+        )
     for name, decay in sums.views:
         refuse_rescaled(name, decay)
         refuse_without_mean(name, decay)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
 from tidegauge.mechanisms.clipping import best_clip, clips_up_to, pooled, weight_so_far
@@ -61,8 +62,7 @@ def one_end(plan: ClipPlan, epochs: Float64, step: int, end: int, now: int | Non
     ]
     rest = float(counts[0]) + max(float(others.sum()), 0.0)
     table = clips_up_to(max(most, 0))
-    waiting = plan.lag is None or step < plan.lag
-    return best_clip(mine, rest, std, table, views, now, waiting=waiting)
+    return best_clip(mine, rest, std, table, views, now, waiting=plan.waits(step))
 
 
 def _factors(plan: ClipPlan, choices: Int64) -> Float64:
@@ -263,24 +263,37 @@ class ClipReading:
         parts = covariances(strategy, decay, steps, changes, self._factors())
         return parts * self._plan.main.law.std**2
 
-    def noise_std(self, view: str | Decay, steps: Int64) -> Float64:
-        """Return the standard deviation of a view's sum at steps that were decoded."""
-        parts = self.covariances(self._plan.main.decay(view), steps)
-        both = self._plan.of == "mean"
-        return np.asarray(np.sqrt(parts[:, 0, 0] + both * parts[:, 1, 1]))
+    def noise_std(self, view: str | Decay, steps: Int64, summed: int = 1) -> Float64:
+        """Return the standard deviation of a view's sum at steps that were decoded.
 
-    def half_width(self, view: str | Decay, steps: Int64) -> Float64:
-        """Return half the width of a sum's interval at steps that were decoded."""
-        return gaussian_half_width(self.noise_std(view, steps), self._tail(steps))
+        Args:
+            view: A view's name, or a decay.
+            steps: Counted from 1.
+            summed: How many cells are added up: they share the clip, and their noise is
+                independent. NaN at steps that had no clip yet.
+        """
+        parts = self.covariances(self._plan.main.decay(view), steps) * summed
+        both = self._plan.of == "mean"
+        std = np.sqrt(parts[:, 0, 0] + both * parts[:, 1, 1])
+        return np.where(self.waits(steps), np.nan, std)
+
+    def half_width(self, view: str | Decay, steps: Int64, summed: int = 1) -> Float64:
+        """Return half the width of a sum's interval; see :meth:`noise_std`."""
+        return gaussian_half_width(self.noise_std(view, steps, summed), self._tail(steps))
 
     def _tail(self, steps: Int64) -> Float64:
         plan = self._plan.main
         return tails(plan.level, plan.band, steps, plan.known_end)
 
-    def means(self, view: str | Decay, steps: Int64, decoded: Float64) -> tuple[Float64, ...]:
-        """Return value, lower, upper, count and count_std of means, each of (steps, cells)."""
-        cells = self._plan.cells
-        parts = self.covariances(self._plan.main.decay(view), steps)
+    def means(
+        self, view: str | Decay, steps: Int64, decoded: Float64, summed: int = 1
+    ) -> tuple[Float64, ...]:
+        """Return value, lower, upper, count and count_std of means, each of (steps, cells).
+
+        Where there was no clip yet all that is known are the bounds; the rest is NaN.
+        """
+        cells = decoded.shape[1] // 2
+        parts = self.covariances(self._plan.main.decay(view), steps) * summed
         size = gaussian_half_width(np.ones(len(steps)), self._tail(steps)) ** 2
         s = (size * (parts[:, 0, 0] + parts[:, 1, 1]))[:, None]
         c, t = (size * parts[:, 1, 2])[:, None], (size * parts[:, 2, 2])[:, None]
@@ -291,11 +304,19 @@ class ClipReading:
         value, lower, upper, _ = ratio_interval(
             decoded[:, :cells], decoded[:, cells:], (s, c, t), (-below, above)
         )
-        unknown = steps < (self._choices[0, 0] if len(self._choices) else np.inf)
+        waits = self.waits(steps)[:, None]
         ends = float(self._plan.bounds.low), float(self._plan.bounds.high)
-        lower[unknown], upper[unknown] = ends
+        lower, upper = np.where(waits, ends[0], lower), np.where(waits, ends[1], upper)
         std = np.broadcast_to(np.sqrt(parts[:, 2, 2])[:, None], value.shape)
-        return value, lower, upper, decoded[:, cells:], std
+        value, count, std = (
+            np.where(waits, np.nan, array) for array in (value, decoded[:, cells:], std)
+        )
+        return value, lower, upper, count, std
+
+    def waits(self, steps: Int64) -> NDArray[np.bool_]:
+        """Return for each of ``steps`` whether there was no clip yet, so that nothing is known."""
+        first = self._choices[0, 0] if len(self._choices) else np.inf
+        return np.asarray(steps < first)
 
     def clips(self, steps: Int64) -> tuple[Int64, Int64]:
         """Return the least and the largest value that counts as it is, at each of ``steps``."""

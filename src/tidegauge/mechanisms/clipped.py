@@ -97,7 +97,7 @@ class ClippedGauge(LiveGauge[ClipPlan]):
         end: The last step, counted from 1.
         neighboring_relation: ``"add_or_remove_one"`` or ``"replace_one"``.
         max_events_per_step: Totals of a cell and step are clamped to those of so many events; what
-            waited for the first clip counts in one step, so it is clamped to as many.
+            waited for the first clip is not, though it counts in one step.
         share: The part of the budget that learning the clip costs.
         level: Coverage of the intervals.
         band: ``"pointwise"`` or ``"simultaneous"``.

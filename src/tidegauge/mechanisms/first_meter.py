@@ -8,7 +8,7 @@ import numpy as np
 
 from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import in_units
-from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
+from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.meter import Meter
@@ -130,15 +130,18 @@ class FirstMeter:
 
     def _clipped(self, given: Values, clip: int) -> Int64:
         """The exact totals to measure, shape (steps, coordinates), with all that waited."""
-        sums = given.totals(np.minimum(self._within(given), clip))
-        counts = given.totals(np.ones(len(given.values), np.int64))
-        waited, cells = np.minimum(self._first["values"], clip), self._first["cells"]
-        np.add.at(sums[0], cells, waited)
-        np.add.at(counts[0], cells, 1)
-        self._forget()
+        first = self._first
+        steps = np.concatenate([np.zeros(len(first["cells"]), np.int64), given.steps])
+        values = np.minimum(np.concatenate([first["values"], self._within(given)]), clip)
+        cells = np.concatenate([first["cells"], given.cells])
+        every = Values(values, steps, cells, given.length, given.number)
         if self._plan.of == "sum":
-            return in_units(sums, clip)
-        return np.concatenate([in_units(2 * sums - clip * counts, clip), counts * UNIT], axis=1)
+            units = in_units(every.totals(values), clip)
+        else:  # each event's own distance from the centre, as every other clip has it
+            parts = every.totals(2 * values - clip), every.totals(np.ones_like(values))
+            units = np.concatenate([in_units(parts[0], clip), in_units(parts[1], 1)], axis=1)
+        self._forget()
+        return units
 
     def _forget(self) -> None:
         for name in ("values", "cells"):

@@ -20,6 +20,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Shaped
 from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.rescaled import EVENTS_ONCE
 from tidegauge.strategies.responses import Responses
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -121,12 +122,20 @@ def _finest(
             trial = replace(strategy, lattice_bits=bits - coarse)
         except InvalidParameter:  # not even a total of 1 fits so fine a lattice
             continue
-        if trial.largest_total < request.max_per_step:
+        if trial.largest_total < request.max_per_step or not _has_room(trial, request):
             continue
         scale = _rounded_up(trial.sensitivity(Norm.L2, request.neighbors) / cost.mu)
         if gaussian.LEAST_SCALE <= scale <= gaussian.LARGEST_SCALE:
             return trial, RoundedGaussian(scale)
     return None
+
+
+def _has_room(strategy: Strategy, request: Request) -> bool:
+    """Whether what waits for a first factor can be counted at one step, if anything waits."""
+    if not request.rescaled or not isinstance(strategy, Blt | Identity):
+        return True
+    room = strategy.largest_once(request.max_per_step)
+    return room >= EVENTS_ONCE * request.neighbors.largest
 
 
 def _dense(strategy: DenseToeplitz, request: Request, cost: GaussianCost) -> tuple[Strategy, Law]:

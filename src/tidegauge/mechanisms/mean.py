@@ -17,10 +17,13 @@ from numpy.typing import ArrayLike
 
 from tidegauge.checks import integer, shown
 from tidegauge.errors import InvalidInput, InvalidParameter, UnsupportedCombination
+from tidegauge.mechanisms.accumulator import Accumulator
+from tidegauge.mechanisms.intervals import tails
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.ratio import ratio_interval
+from tidegauge.mechanisms.ratio import laplace_widths, ratio_interval, widest_half
 from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, request_of
 from tidegauge.mechanisms.totals import array_of
+from tidegauge.noise.laplace import DiscreteLaplace
 from tidegauge.strategies.decay import Decay, Difference
 from tidegauge.strategies.strategy import MOST_STEPS, Float64, Int64
 
@@ -34,6 +37,7 @@ __all__ = [
 ]
 
 _LARGEST_BOUND = 1 << 39
+_LARGEST_NUMBER = 1 << 40  # what one event adds to a sum: twice a bound at most
 _WHY_BOUND = "Values beyond it count as the bound; noise is made for it. Give whole grains."
 
 
@@ -178,10 +182,18 @@ class Values:
         return part
 
     def totals(self, each: Int64) -> Int64:
-        """Add up one number for each event exactly, by step and cell; shape (length, number)."""
-        out = np.zeros((self.length, self.number), np.int64)
-        np.add.at(out, (self.steps, self.cells), each)
-        return out
+        """Add up one number for each event, by step and cell; shape (length, number).
+
+        The sums are exact, and then cut off at 2^62 in size: they never wrap, and one event moves
+        a sum no further than by its own number.
+
+        Args:
+            each: At most 2^40 in size, shape (events,).
+        """
+        sums = Accumulator(_LARGEST_NUMBER)
+        sums.grow(self.length * self.number)
+        sums.add(self.steps * self.number + self.cells, each)
+        return sums.result().reshape(self.length, self.number)
 
 
 def _whole(name: str, given: Any) -> Int64:
@@ -238,11 +250,9 @@ class MeanReading:
         """
         plan, bounds = self._plan, self._bounds
         cells = decoded.shape[1] // 2
-        one = plan.half_width(view, steps, summed=summed)[:, None] ** 2
-        two = plan.half_width(view, steps, summed=2 * summed)[:, None] ** 2
+        widths = self._widths(view, np.asarray(steps), summed)
         reach, centre = float(bounds.reach), float(bounds.centre)
         ends = (bounds.low - centre) / reach, (bounds.high - centre) / reach
-        widths = one, np.zeros_like(one), two - one
         value, lower, upper, _ = ratio_interval(
             decoded[:, :cells], decoded[:, cells:], widths, ends
         )
@@ -251,8 +261,22 @@ class MeanReading:
         means = (centre + reach * ratio for ratio in (value, lower, upper))
         return (*means, decoded[:, cells:] / reach, std)
 
+    def _widths(
+        self, view: str | Decay, steps: Int64, summed: int
+    ) -> tuple[Float64, Float64, Float64]:
+        """The squared half-width of A - rho B as a polynomial of rho; each of shape (steps, 1)."""
+        plan = self._plan
+        one, two = (plan.half_width(view, steps, summed=n * summed)[:, None] for n in (1, 2))
+        if not isinstance(plan.law, DiscreteLaplace):
+            return one**2, np.zeros_like(one), two**2 - one**2
+        tail = tails(plan.level, plan.band, steps, plan.known_end)[:, None]
+        lattice = float(plan.decay(view).weights(1 << 12).max())
+        return laplace_widths(one, two, tail, lattice)
+
     def half_width(self, view: str | Decay, step: int, events: ArrayLike) -> Float64:
-        """Return the largest half-width of a mean of so many events, wherever the mean lies.
+        """Return half of the width of the interval of a mean of so many events, at its widest.
+
+        Wherever the mean lies; where the noisy numbers are the true ones.
 
         Args:
             view: A view's name, or a decay.
@@ -262,14 +286,9 @@ class MeanReading:
         Returns:
             In grains; at most half the width of the bounds.
         """
-        count = np.atleast_1d(np.asarray(events, dtype=np.float64))
-        bounds, widest = self._bounds, np.zeros(count.shape)
-        for mean in (bounds.centre, bounds.low, bounds.high):
-            rows = np.stack([(mean - bounds.centre) * count, bounds.reach * count], axis=1)
-            _, lower, upper, *_ = self.means(view, np.full(len(count), step), rows)
-            # at an end of the bounds half of the interval is cut off, and the mean is there
-            half = np.maximum(upper[:, 0] - mean, mean - lower[:, 0])
-            widest = np.maximum(widest, half)
-        return np.asarray(np.minimum(widest, (bounds.high - bounds.low) / 2)).reshape(
-            np.shape(events)
-        )
+        bounds, steps = self._bounds, np.array([step])
+        reach, centre = float(bounds.reach), float(bounds.centre)
+        ends = (bounds.low - centre) / reach, (bounds.high - centre) / reach
+        count = np.atleast_1d(np.asarray(events, dtype=np.float64)).ravel() * reach
+        s, c, t = (float(width[0, 0]) for width in self._widths(view, steps, 1))
+        return reach * widest_half(count, (s, c, t), ends).reshape(np.shape(events))

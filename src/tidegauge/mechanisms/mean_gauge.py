@@ -153,9 +153,10 @@ class MeanGauge(LiveGauge[GaugePlan]):
         return self._measure(Values(values, steps, cells, length, self._number), block=True)
 
     def half_width(self, view: str | Decay, step: int, events: ArrayLike) -> Any:
-        """Return half the width of the interval of a mean of so many events; reads no data.
+        """Return half of the width of the interval of a mean of so many events; reads no data.
 
-        The widest, wherever between the bounds the mean lies; at most half of their distance.
+        The widest, wherever between the bounds the mean lies: half of upper - lower, not the
+        distance to the further end, which of few events may be more. At most half the bounds'.
 
         Args:
             view: The name of a view, or any decay.
@@ -166,7 +167,7 @@ class MeanGauge(LiveGauge[GaugePlan]):
             >>> import tidegauge as tg
             >>> gauge = tg.MeanGauge(views=[tg.Step()], bounds=(0, 100), epsilon=1, unit="event")
             >>> gauge.half_width("step", 1, [10, 100, 1000]).round(1)
-            array([36.3,  4. ,  0.4])
+            array([37.1,  4. ,  0.4])
         """
         half = self._means.half_width(view, step, events)
         return half if np.ndim(events) else float(half)
@@ -191,7 +192,7 @@ class MeanGauge(LiveGauge[GaugePlan]):
     def _measure(self, given: Values, *, block: bool) -> dict[str, MeanRelease]:
         bounds = self._bounds
         centred = np.clip(given.values, bounds.low, bounds.high) - bounds.centre
-        counts = given.totals(np.full(len(centred), bounds.reach, dtype=np.int64))
+        counts = given.totals(np.full(len(centred), bounds.reach, dtype=np.int64))  # at most 2^62
         exact = np.concatenate([given.totals(centred), counts], axis=1)
         with self._turn:
             first = self._reading.step + 1

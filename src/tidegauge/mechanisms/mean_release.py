@@ -13,9 +13,11 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.release import Release
 from tidegauge.strategies.strategy import Float64, Int64
 
-__all__ = ["TOO_FEW", "MeanRelease", "mean_release"]
+__all__ = ["NO_CLIP", "TOO_FEW", "MeanRelease", "mean_release"]
 
 TOO_FEW = "the noisy count is too small for a mean"
+NO_CLIP = "no clip is known yet: what comes waits for one"
+"""Why there is no value: it counts at the first step that has a clip."""
 
 Array = NDArray[Any]
 
@@ -31,7 +33,7 @@ class MeanRelease(Release):
         ends: Lower and upper ends of the intervals, numbers everywhere: they hold for small
             counts, too, where they may be all that is possible.
         count: The noisy counts of events (weighted as the view weighs), unbiased, maybe negative.
-        count_std: Standard deviation of their noise.
+        count_std: Standard deviation of their noise; NaN as long as there is no clip.
         clip: Least and largest value that counted as it was, of each step (see
             :class:`~tidegauge.ClippedGauge`); None: the declared bounds.
 
@@ -68,6 +70,7 @@ class MeanRelease(Release):
         """Why a value is not there, by noisy numbers alone; None where it is. Shape of value."""
         reasons = np.full(self.value.shape, None, dtype=object)
         reasons[np.isnan(self.value)] = TOO_FEW
+        reasons[np.isnan(self.count_std)] = NO_CLIP
         return reasons
 
     def _in_cells(self, pick: Callable[[Array], Array]) -> Self:

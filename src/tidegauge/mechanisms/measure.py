@@ -16,6 +16,8 @@ from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.noise.selection import gumbel_order
 from tidegauge.strategies.blocks import OpenBlocks
+from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Int64, State, Strategy
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def measure(
     exact: Int64,
     first: int,
     numbers: Int64 | None = None,
+    once: Int64 | None = None,
 ) -> Int64:
     r"""Return the noisy measurement :math:`v = C x + L z` of a block of steps.
 
@@ -65,12 +68,18 @@ def measure(
         first: Index of the block's first step, counted from 0.
         numbers: The number of each cell in the noise's addresses, shape (cells,), increasing;
             None: 0, 1, 2, .. Where cells are measured in parts, no two have one number.
+        once: What one step has beyond the totals that it may have, shape (cells,): at most
+            ``strategy.largest_once`` in size, once in a stream; None: nothing.
 
     Returns:
         int64 of shape (rows, cells), in lattice units: public.
     """
     steps, cells = exact.shape
     rows = strategy.encode(state["encoder"], exact, first)
+    if once is not None:
+        assert isinstance(strategy, Blt | Identity), "others have no room for it"
+        assert steps == 1, "it belongs to one step"
+        rows += strategy.add_once(state["encoder"], once)
     if isinstance(strategy, OpenBlocks):
         assert numbers is None, "all cells are measured together"
         drawn = law.draw(words, strategy.noise_coordinates(first, steps), cells)

@@ -13,6 +13,8 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.totals import totals
 from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.noise.randomness import Words, open_words
+from tidegauge.strategies.blt import Blt
+from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Meter", "warm_up"]
@@ -96,21 +98,32 @@ class Meter:
         """How many totals were clamped: for the operator, never for readers."""
         return self._clamped
 
-    def measure(self, exact: ArrayLike) -> Int64:
+    def measure(self, exact: ArrayLike, once: Int64 | None = None) -> Int64:
         """Measure a block of totals of shape (steps, cells); return the public rows.
+
+        Args:
+            exact: Totals; they are clamped to ``max_per_step``.
+            once: What the first step has beyond its totals, once in a stream: clamped to what the
+                strategy has room for beside any totals; shape (cells,).
 
         Raises:
             InvalidInput: Not whole numbers of this shape; nothing was measured.
             StreamEnded: The block reaches beyond the last step; nothing was measured.
             LiveState: See the class.
         """
-        checked, clamped = totals(exact, self._plan, block=True)
-        rows = self.advance(checked)
+        plan = self._plan
+        checked, clamped = totals(exact, plan, block=True)
+        if once is not None:
+            assert isinstance(plan.strategy, Blt | Identity), "others have no room for it"
+            most = plan.strategy.largest_once(plan.max_per_step)
+            clamped += int((np.abs(once) > most).sum())
+            once = np.clip(once, -most, most)
+        rows = self.advance(checked, once)
         self._clamped += clamped
         return rows
 
-    def advance(self, checked: Int64) -> Int64:
-        """Measure a block that :func:`~.totals.totals` has checked."""
+    def advance(self, checked: Int64, once: Int64 | None = None) -> Int64:
+        """Measure a block that :func:`~.totals.totals` has checked; see :meth:`measure`."""
         plan = self._plan
         with self._turn:
             end = self._step + len(checked)
@@ -119,9 +132,18 @@ class Meter:
                     f"Expected steps up to {plan.last_step}, got {end}. The guarantee was computed "
                     "for these steps only. Plan a gauge with a later end."
                 )
-            rows = measure(plan.strategy, self._state, plan.law, self._words, checked, self._step)
+            if once is None:
+                rows = self._noisy(checked, self._step)
+            else:
+                head = self._noisy(checked[:1], self._step, once)
+                rows = np.concatenate([head, self._noisy(checked[1:], self._step + 1)])
             self._step = end
         return rows
+
+    def _noisy(self, checked: Int64, first: int, once: Int64 | None = None) -> Int64:
+        plan = self._plan
+        given = plan.strategy, self._state, plan.law, self._words, checked, first
+        return measure(*given) if once is None else measure(*given, once=once)
 
     def begin_again(self) -> None:
         """Draw noise that is drawn ahead of its steps anew: a further release begins here.

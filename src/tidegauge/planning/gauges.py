@@ -174,6 +174,15 @@ class GaugeAgreement:
                 "Expected bounds of at most 2^39 times round_to beside clip, got more. Sums could "
                 "overflow. Choose a coarser round_to.",
             )
+        config = self._config
+        steps = (config.end or 0) - (config.start or 0), config.step or 1
+        if self._wrong.isdisjoint({"start", "end", "step"}) and steps[0] == steps[1]:
+            self._document.refuse(
+                (*self._path, kind, "clip"),
+                "Expected an end of two steps or more beside clip, got one step. A clip is chosen "
+                "from what earlier steps published, and there would be none. Write a later end, "
+                "or leave out clip.",
+            )
         privacy = self._privacy
         place = (*self._path, kind, "clip")
         if perrier is not None:

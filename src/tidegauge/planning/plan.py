@@ -339,6 +339,13 @@ class Plan:
                 raise changed("measurements of which the noise is known", "others")
         if gauge.mechanism.end != self.clock.end or gauge.mechanism.views != gauge.views:
             raise changed("a mechanism for these steps and views", "one for others")
+        if isinstance(clip, Clip):
+            values, magnitudes = gauge.mechanism.cost, clip.mechanism.cost
+            assert isinstance(values, GaussianCost), "others were refused"
+            assert isinstance(magnitudes, GaussianCost), "others were refused"
+            whole = values.mu_squared + magnitudes.mu_squared
+            if magnitudes.mu_squared != clip.share * whole:
+                raise changed("the share of the budget that magnitudes cost", "another")
 
     def _verify_discovery(self) -> None:
         """Refuse gauges that discover their cells in another way than was asked for."""

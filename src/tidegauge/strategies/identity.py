@@ -120,6 +120,14 @@ class Identity(RowPerStep):
         clamped = np.minimum(np.maximum(x, -self.largest_total), self.largest_total)
         return np.ascontiguousarray(clamped) << self.lattice_bits
 
+    def largest_once(self, most: int) -> int:
+        """The largest |x| for :meth:`add_once` if no total is beyond ``most``, in grains."""
+        return max(0, self.largest_total - most)
+
+    def add_once(self, state: State, more: Int64) -> Int64:
+        """Return what coordinates of a step grow by if its totals do, shape (1, cells)."""
+        return np.ascontiguousarray(more[None]) << self.lattice_bits
+
     def init_decoder(self, views: Sequence[Decay], cells: int) -> State:
         """The state of the views."""
         return filters.init_decoder(views, cells, 0)

@@ -35,7 +35,10 @@ from tidegauge.strategies.decay import Decay, Exponential, Running, Step, Window
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.strategy import Float64, Int64, Strategy
 
-__all__ = ["covariances", "refuse_rescaled", "serves_rescaled"]
+__all__ = ["EVENTS_ONCE", "covariances", "refuse_rescaled", "serves_rescaled"]
+
+EVENTS_ONCE = 1 << 32
+"""How many events' largest changes one step may hold beyond its total, once: at least so many."""
 
 _CHUNK = 256
 _NO_GAP = 2.0**-100

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from plans import HOUR, START, gauge, plan
 
-from tidegauge.engine.accumulator import Accumulator
 from tidegauge.engine.contributions import Contributor
 from tidegauge.engine.source import UNREADABLE, Source
 from tidegauge.engine.totals import totals
 from tidegauge.errors import InvalidParameter, SourceUnavailable
+from tidegauge.mechanisms.accumulator import Accumulator
 from tidegauge.planning.plan import IdUnit
 
 KEY = b"sixteen bytes or more"

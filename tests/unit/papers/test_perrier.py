@@ -429,3 +429,28 @@ def test_names_are_public() -> None:
         assert len(getattr(perrier, name).__doc__) > 40
     with pytest.raises(AttributeError):
         _ = perrier.nothing
+
+
+# --- what is refused -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("truths", [[True], np.array([False, True])])
+def test_a_threshold_of_booleans_is_refused(truths):
+    with pytest.raises(InvalidInput, match="got booleans"):
+        private_threshold(truths, 1440, 1, 1e-6, grain=1)
+    with pytest.raises(InvalidInput, match="got booleans"):
+        smooth_sensitivity(truths, 1, 0.5, 1440)
+
+
+@pytest.mark.parametrize("chances", [{"beta_rt": 0.4, "beta_out": 0.6}, {"beta_out": 0.985}])
+def test_chances_that_are_one_together_are_refused(chances):
+    with pytest.raises(InvalidParameter, match="chances below 1 together"):
+        error_budget(1440, 10**6, 1, 150, **chances)
+    assert error_budget(1440, 10**6, 1, 150, beta_out=0.98).beta < 1
+
+
+@pytest.mark.parametrize("p", [0.005, 1e-9, 1e-300])
+@pytest.mark.parametrize("lam", [1e-9, 1e-300])
+def test_shares_that_no_stream_can_show_are_what_is_refused(p, lam):
+    with pytest.raises(InvalidParameter, match=r"larger p, lam and beta_qt, got p="):
+        error_budget(1440, 10**6, 1, 150, p=p, lam=lam)

@@ -54,10 +54,14 @@ def quantile_risk(first: int, p: float | Fraction = P, lam: float | Fraction = L
         >>> round(quantile_risk(10_000), 7), round(quantile_risk(20_000), 7)
         (0.1428767, 0.057096)
     """
-    from scipy.special import bdtr
-
     share, caution = _share("p", p), _share("lam", lam)
     count = integer("first", first, low=1, high=MOST_STEPS, why="It is a number of readings.")
+    return _risk(count, share, caution)
+
+
+def _risk(count: int, share: Fraction, caution: Fraction) -> float:
+    from scipy.special import bdtr
+
     return float(bdtr(math.ceil(caution * share * count) - 1, count, float(share)))
 
 
@@ -85,6 +89,13 @@ def first_needed(
     from scipy.special import bdtr
 
     share, caution, chance = _share("p", p), _share("lam", lam), _share("beta_qt", beta_qt)
+    rare = InvalidParameter(
+        f"Expected larger p, lam and beta_qt, got p={shown(p)}, lam={shown(lam)} and "
+        f"beta_qt={shown(beta_qt)}. So rare readings take more first ones than a stream can have. "
+        "Use 0.005, 0.85 and 0.006."
+    )
+    if (1 - float(share)) ** MOST_STEPS > chance:  # as often there is none of them at all
+        raise rare
     rate = caution * share
     # by Chernoff the risk is below exp(-p m (1 - lam)^2 / 2): no tooth after this one matters
     bounded = 2 * math.log(1 / chance) / float(share * (1 - caution) ** 2)
@@ -94,14 +105,18 @@ def first_needed(
             "to tell the two quantiles apart. Use 0.85."
         )
     teeth = math.ceil(rate * math.ceil(bounded)) + 1
-    starts = np.array([math.floor(r / rate) + 1 for r in range(teeth)])  # tooth r: ceil = r + 1
+    # tooth r: ceil = r + 1; those that begin beyond every stream are one
+    starts = np.array([min(math.floor(r / rate), MOST_STEPS) + 1 for r in range(teeth)])
     bad = np.flatnonzero(bdtr(np.arange(teeth), starts, float(share)) > float(chance))
     if not len(bad):
         return 1
-    low, high = int(starts[bad[-1]]), math.floor((bad[-1] + 1) / rate) + 1
+    low = int(starts[bad[-1]])
+    high = max(low, min(math.floor((int(bad[-1]) + 1) / rate), MOST_STEPS) + 1)
     while high - low > 1:  # within a tooth the risk falls
         middle = (low + high) // 2
-        low, high = (low, middle) if quantile_risk(middle, p, lam) <= chance else (middle, high)
+        low, high = (low, middle) if _risk(middle, share, caution) <= chance else (middle, high)
+    if high > MOST_STEPS:
+        raise rare
     return int(high)
 
 
@@ -302,6 +317,11 @@ def error_budget(
         "beta_lap": beta_lap,
     }
     chance = {name: float(_share(name, value)) for name, value in chances.items()}
+    if sum(chance.values()) >= 1:
+        raise InvalidParameter(
+            f"Expected chances below 1 together, got {sum(chance.values()):.3g}. Bounds that may "
+            "all fail say nothing. Give smaller ones."
+        )
     portion = _share("share", share)
     given = Fraction(1, length**2) if delta is None else delta
     rule = rule_of(portion * exact("epsilon", epsilon), given, p, lam, beta_lt)

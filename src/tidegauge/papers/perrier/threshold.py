@@ -155,6 +155,11 @@ def _flat(readings: ArrayLike) -> NDArray[Any]:
             f"Expected readings of shape (m,), at least one, got shape {array.shape}. A threshold "
             "is a quantile of them. Give them as one flat list."
         )
+    if array.dtype.kind == "b":
+        raise InvalidInput(
+            "Expected readings to be numbers, got booleans. A threshold of them says nothing. "
+            "Count what is true with a gauge."
+        )
     return array
 
 

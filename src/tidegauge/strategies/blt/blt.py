@@ -171,6 +171,23 @@ class Blt(RowPerStep):
         gaps, weights = self._words
         return fixed_point.encode(state, x, gaps, weights, self.largest_total, self.lattice_bits)
 
+    def largest_once(self, most: int) -> int:
+        """The largest |x| for :meth:`add_once` if no total is beyond ``most``, in grains."""
+        return fixed_point.largest_once(self.absolute_gain, self.gaps, self.lattice_bits, most)
+
+    def add_once(self, state: State, more: Int64) -> Int64:
+        """Add to the totals of the step that was encoded last, once in a stream.
+
+        Args:
+            state: After that step.
+            more: At most :meth:`largest_once` in size; rounded down to whole lattice units.
+
+        Returns:
+            What its coordinates grow by, shape (1, cells).
+        """
+        gaps, weights = self._words
+        return fixed_point.add_once(state, more, gaps, weights, self.lattice_bits)
+
     def refuse_beyond_end(self, last: int) -> None:
         """Refuse a block whose last step, from 1, lies beyond ``hard_end``.
 

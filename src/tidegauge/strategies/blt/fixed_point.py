@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 else:
     _kernels = lazy_module("tidegauge.strategies.blt._kernels")
 
-__all__ = ["checked", "comb", "encode", "init_encoder", "largest_total", "rounding_error"]
+__all__ = [
+    "add_once", "checked", "comb", "encode", "init_encoder", "largest_once", "largest_total",
+    "rounding_error",
+]  # fmt: skip
 
 _SPACE = 1 << 62  # of 2^63: the upper half of int64 belongs to the noise
 
@@ -62,6 +65,20 @@ def largest_total(absolute_gain: Fraction, gaps: Sequence[int], lattice_bits: in
     return max(0, math.floor(room / absolute_gain))
 
 
+def largest_once(absolute_gain: Fraction, gaps: Sequence[int], lattice_bits: int, most: int) -> int:
+    """Return the largest |x| that one step may hold beside its total, if none is beyond ``most``.
+
+    No coefficient is larger than 1: it takes its own room once, not :math:`sum_k c_k` times.
+
+    Examples:
+        >>> largest_once(Fraction(8), [], 20, 1 << 30) == (1 << 42) - (1 << 33) - 1
+        True
+    """
+    h = Fraction(2) ** -lattice_bits
+    room = _SPACE * min(h, Fraction(1)) - rounding_error(gaps, lattice_bits) - most * absolute_gain
+    return max(0, math.floor(room))
+
+
 def init_encoder(buffers: int, cells: int) -> State:
     """The states before the first step: halves of 128-bit integers, shape (cells, buffers, 2)."""
     return {"encoder": np.zeros((cells, buffers, 2), dtype=np.uint64)}
@@ -83,6 +100,23 @@ def encode(
     out = np.empty_like(x)
     _kernels.encode(x, states, gaps, weights, largest, 64 - lattice_bits, out)
     return out
+
+
+def add_once(state: State, more: Int64, gaps: UInt64, weights: UInt64, lattice_bits: int) -> Int64:
+    """Add to the totals of the step that was encoded last; return what its coordinates grow by.
+
+    What is added is rounded down to whole lattice units, so the coordinates and the states are to
+    the bit what :func:`encode` makes of the sum.
+    """
+    unit = 1 << max(0, -lattice_bits)
+    alone = {"encoder": np.zeros_like(state["encoder"])}
+    whole = np.ascontiguousarray(more[None] // unit * unit)
+    row = encode(alone, whole, gaps, weights, _SPACE, lattice_bits)
+    mine, other = state["encoder"], alone["encoder"]
+    low = mine[..., 1] + other[..., 1]
+    mine[..., 0] += other[..., 0] + (low < other[..., 1])
+    mine[..., 1] = low
+    return row
 
 
 def comb(state: State, x: Int64, first: int, beta: Fraction, largest: int) -> Int64:

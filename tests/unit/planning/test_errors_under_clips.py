@@ -1,4 +1,4 @@
-"""The least budget for an error under a clip that is found: what releases under such a clip have."""
+"""The least budget for an error under a clip that is found: releases under such a clip keep it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Odd values from file to release: an outlier at the start, money in floats, bounds that are none."""
+"""Odd values from file to release: an outlier first, money in floats, bounds that are none."""
 
 import pytest
 from terminals import in_process as tidegauge

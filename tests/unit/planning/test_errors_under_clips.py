@@ -5,10 +5,12 @@ import pytest
 from configs import FLIGHTS
 
 from tidegauge.errors import InvalidParameter
+from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.planning.config import config_of
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.target import budget_for, targets_of
+from tidegauge.planning.words import described
 
 HEAD = FLIGHTS.split("gauges:")[0]
 GAUGE = "{column: arr_delay, bounds: [LOW, 1440], round_to: 0.5, clip: auto}"
@@ -68,3 +70,28 @@ def test_an_error_that_nothing_is_known_of_is_refused(read, asked, message):
     config = read("sum", "0")
     with pytest.raises(InvalidParameter, match=message):
         targets_of(config, [asked])
+
+
+def test_a_plan_says_when_the_bound_has_less_noise_than_most_clips(tmp_path):
+    """Single steps at a small delta: Laplace noise serves the bound, and no clip that moves."""
+    gauge = GAUGE.replace("LOW", "0")
+    words = {}
+    for views in ("[step]", "[running]"):
+        path = tmp_path / "c.yaml"
+        path.write_text(f"{HEAD}gauges:\n  late: {{mean: {gauge}, views: {views}}}\n")
+        plan = plan_of(config_of(path))
+        words[views] = described(plan)["gauges"][0]["clip"]
+        bound = path.read_text().replace(", clip: auto", "")
+        path.write_text(bound)
+        fixed = plan_of(config_of(path)).gauges[0].mechanism
+        (decay,) = [decay for _, decay in plan.gauges[0].views]
+        found = plan.gauges[0].mechanism
+        parts = [
+            float(p.half_width(decay, [100])[0]) / r for p, r in ((fixed, 1440), (found, UNIT))
+        ]
+        least = min(plan.gauges[0].clipped.pays_below(), parts[0] / parts[1])
+        if views == "[step]":
+            assert words[views]["pays_below"] == pytest.approx(least * 1440, rel=1e-3)
+    assert "pays only if" in words["[step]"]["says"]
+    assert words["[step]"]["pays_below"] < 0.5 * 1440
+    assert "pays only if" not in words["[running]"]["says"]

@@ -23,13 +23,15 @@ run: setup       ## publish a year of real flights privately; ends with a table 
 	$(BIN)/tidegauge plot examples/flights/output/public --view window_7d -o examples/flights/output/departures.png --force
 	@echo "The statement: examples/flights/output/public/PRIVACY.md. The picture: examples/flights/output/departures.png"
 
-groceries: setup ## publish histograms of supermarket baskets: departments, products, the top ten
+groceries: setup ## publish what supermarket baskets cost, and hold: departments, products, the top ten
 	$(BIN)/python examples/groceries/prepare.py
+	$(BIN)/tidegauge run -q examples/groceries/baskets.yaml
+	$(BIN)/tidegauge plot examples/groceries/output/spend -o examples/groceries/output/spend.png --force
 	$(BIN)/tidegauge run -q examples/groceries/pharmacy.yaml
 	$(BIN)/tidegauge run examples/groceries/groceries.yaml
 	$(BIN)/tidegauge run -q examples/groceries/types.yaml
 	$(BIN)/tidegauge plot examples/groceries/output/public --gauge types -o examples/groceries/output/types.png --force
-	@echo "The statement: examples/groceries/output/public/PRIVACY.md. The picture: examples/groceries/output/types.png"
+	@echo "The statement: examples/groceries/output/public/PRIVACY.md. The pictures: examples/groceries/output/spend.png, types.png"
 
 reproduce: setup ## compare the systems of the papers with ours; writes tables and figures
 	for script in bolot perrier cardoso_rogers; do $(BIN)/python examples/reproduce/$$script.py || exit 1; done

@@ -8,6 +8,7 @@ The traps of this file, and what is done about them:
   and lose an hour when summer time begins and ends, and misdate flights that left after midnight.
 * The rows come in the order of months as text (1, 10, 11, 12, 2, ...): binning needs no order.
 * 8255 flights were cancelled: their ``dep_time`` is ``NA``, and they are not departures.
+  Another 1175 were diverted: they have neither an arrival delay nor a time in the air.
 * The package's own module would load pandas and every table; only its data file is opened here.
 
 ``hourly_departures`` counts the same events exactly: the tests compare with it.
@@ -48,15 +49,19 @@ def flights_file() -> Path:
 
 
 def flights() -> pl.DataFrame:
-    """Every scheduled flight, in file order: an event each; null ``dep_delay``: cancelled."""
+    """Every scheduled flight, in file order: an event each; null ``dep_delay``: cancelled.
+
+    ``arr_delay`` and ``air_time`` are whole minutes; null, too, for flights that were diverted.
+    """
     with zipfile.ZipFile(flights_file()) as archive:
         table = archive.read("flights.csv")
-    columns = ["time_hour", "dep_delay", "carrier", "tailnum", "origin", "dest"]
+    minutes = ["dep_delay", "arr_delay", "air_time"]
+    columns = ["time_hour", *minutes, "carrier", "tailnum", "origin", "dest"]
     read = pl.read_csv(
         table,
         columns=columns,
         null_values="NA",
-        schema_overrides=dict.fromkeys(columns, pl.String) | {"dep_delay": pl.Int64},
+        schema_overrides=dict.fromkeys(columns, pl.String) | dict.fromkeys(minutes, pl.Int64),
     )
     stamp = pl.col("time_hour").str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC")
     return read.select(stamp, *columns[1:])

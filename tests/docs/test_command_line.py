@@ -77,7 +77,7 @@ def test_all_examples_of_the_help_run(tmp_path):
 
 
 def test_the_readme_leads_from_a_file_of_events_to_a_picture(tmp_path):
-    config, _ = blocks("yaml")
+    config, *_ = blocks("yaml")
     assert len([line for line in config.splitlines() if line.strip()]) == 10
     folder = write_visits(tmp_path / "mine", rows_of_visits(days=28), config)
     (folder / "visits.yaml").write_text(config)
@@ -94,14 +94,14 @@ def test_the_readme_leads_from_a_file_of_events_to_a_picture(tmp_path):
 
 
 def test_the_first_line_of_the_readme_runs_in_a_shell(tmp_path):
-    (config, _), (commands,) = blocks("yaml"), blocks("sh")
+    (config, *_), (commands,) = blocks("yaml"), blocks("sh")
     folder = write_visits(tmp_path / "mine", [], config)
     done = in_a_shell(commands.splitlines()[0], folder)
     assert 0 == done.returncode, done.stderr
 
 
 def test_the_histograms_of_the_readme_are_gauges(tmp_path):
-    config, gauges = blocks("yaml")
+    config, gauges, _ = blocks("yaml")
     more = config[: config.index("gauges:")] + "event: basket\nstore: s.tidegauge\n" + gauges
     folder = write_visits(tmp_path, [], more.replace("1.0e-9", "1.0e-6"))
     (folder / "departments.txt").write_text("\n".join("ABCDEFGHI"))
@@ -109,7 +109,14 @@ def test_the_histograms_of_the_readme_are_gauges(tmp_path):
     assert 0 == code, err
 
 
+def test_the_means_of_the_readme_are_gauges(tmp_path):
+    config, _, gauges = blocks("yaml")
+    more = config[: config.index("gauges:")] + "store: s.tidegauge\n" + gauges
+    code, err = run("tidegauge validate visits.yaml", write_visits(tmp_path, [], more))
+    assert 0 == code, err
+
+
 def test_make_run_can_be_given_again():
     lines = [line for line in (ROOT / "Makefile").read_text().splitlines() if " plot " in line]
-    assert 2 == len(lines)
+    assert 3 == len(lines)
     assert all(line.endswith(" --force") for line in lines)

@@ -90,4 +90,5 @@ def test_averages_are_compared(run):
         )  # two runs, each with much the same noise throughout
     ours = errors["tidegauge, clip: auto"]
     assert ours < errors["ThresholdedSum"] / 10
+    assert errors["ThresholdedSum"] < errors["ThresholdedSum as printed"] / 10  # above the bound
     assert ours < errors["BinaryTree"] / 10

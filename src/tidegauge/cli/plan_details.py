@@ -59,6 +59,11 @@ def budget_data(budget: Budget, targets: Sequence[Target], plan: Plan) -> dict[s
                 "gauge": plan.gauges[target.gauge].name,
                 "name": target.view.name,
                 "asked": float(target.error),
+                **{
+                    key: float(given)
+                    for key, given in (("events", target.events), ("clip", target.clip))
+                    if given is not None
+                },
                 "half_width": width,
                 "step": step,
                 "level": plan.gauges[target.gauge].mechanism.level,
@@ -86,11 +91,16 @@ def tell_budget(terminal: Terminal, told: dict[str, Any]) -> None:
     """Tell what to write in the config."""
     terminal.data(f"Write {told['field']}: {told['written']} under privacy.")
     for view in told["views"]:
+        of = f" of {view['events']:,.10g} events" if "events" in view else ""
+        under = f" under a clip of {view['clip']:,.10g}" if "clip" in view else ""
         terminal.data(
-            f"{view['gauge']}, {view['name']}: at its worst step ({view['step']:,}) half of the "
+            f"{view['gauge']}, {view['name']}{of}{under}: at its worst step ({view['step']:,}) "
+            "half of the "
             f"{view['band']} {100 * view['level']:.10g} % interval is "
             f"{significant(view['half_width'])} (asked: at most {view['asked']:g})."
         )
+        if "clip" in view:
+            terminal.data("What the clip cuts off comes on top; a clip that moves adds some noise.")
     terminal.data("")
 
 

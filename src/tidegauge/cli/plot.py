@@ -179,7 +179,7 @@ def _joined(opened: PublishedView, stride: int) -> bool:
 def _panels(
     opened: PublishedView, steps: Int64, colour: int, label: str, joined: bool
 ) -> list[Panel]:
-    """One panel a cell that is drawn; a window that is not yet full leaves a gap."""
+    """One panel a cell that is drawn; a window that is not full, or no value, leaves a gap."""
     import numpy as np
 
     from tidegauge.plots import OKABE_ITO, Panel
@@ -191,6 +191,7 @@ def _panels(
     value, lower, upper = (np.array(one) for one in (found.value, found.lower, found.upper))
     for array in (value, lower, upper):
         array[gap] = np.nan
+        array[np.isnan(value)] = np.nan  # all that is possible, where no value is, hides the rest
     panels = []
     for number in _drawn(opened):
         cell = opened.cells[number]

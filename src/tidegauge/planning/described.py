@@ -9,6 +9,7 @@ from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.clipping import clips_up_to
 from tidegauge.mechanisms.mean import MeanReading
 from tidegauge.planning.choices import choices_of
+from tidegauge.planning.clip_worth import clip_worth
 from tidegauge.planning.plan import Plan, PlannedGauge
 from tidegauge.planning.spending import (
     budget_share,
@@ -95,7 +96,7 @@ def _gauge(plan: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "band": mechanism.band,
         "max_per_step": most_per_step(gauge),
         "views": [told(plan, gauge, name, decay) for name, decay in gauge.views],
-        **({} if gauge.clip is None else {"clip": _clip(gauge)}),
+        **({} if gauge.clip is None else {"clip": _clip(plan, gauge)}),
         **({} if mechanism.discovery is None else {"discovery": _discovery(plan, gauge)}),
         **({} if mechanism.selection is None else {"choices": choices_of(plan, gauge)}),
         **({} if gauge.top is None else {"ranked": ranked_in_words(gauge)}),
@@ -114,16 +115,17 @@ def _sets(plan: Plan, gauge: PlannedGauge) -> dict[str, str]:
     return {"sets": f"of its ratio a factor of {factor} is for events in {most:,} cells"}
 
 
-def _clip(gauge: PlannedGauge) -> dict[str, Any]:
+def _clip(whole: Plan, gauge: PlannedGauge) -> dict[str, Any]:
     """What finding the clip costs, and when that cannot pay: from declared numbers alone."""
     plan, grain = gauge.clipped, float(gauge.round_to)
     ends = max(-gauge.low, gauge.high)
-    below = plan.pays_below() * ends
+    part, why = clip_worth(whole, gauge)
+    below = part * ends
     return {
         "share": float(plan.share),
         "pays_below": below * grain,
         "can_pay": bool((clips_up_to(ends)[1:] < below).any()),
-        "says": plan.in_words(),
+        "says": f"{plan.in_words()}{why}",
     }
 
 

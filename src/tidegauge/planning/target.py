@@ -1,7 +1,8 @@
 """The least budget at which views are as accurate as asked; reads no data.
 
 The error of a view is the half-width of its interval, in the view's unit, at the worst of the steps
-at which it is published.
+at which it is published. That of a mean depends on how many events it is of, and under a clip that
+is found on the clip: both are asked with the error, and nothing is known of what a clip cuts off.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from functools import cache, partial
 from math import inf
 
 from tidegauge.errors import InvalidParameter, TidegaugeError, UnsupportedCombination
+from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.comparison import Comparison
+from tidegauge.mechanisms.mean import Bounds, MeanReading
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.plan_in_words import NOISE_IN_WORDS
 from tidegauge.planning import fields
-from tidegauge.planning.declared import Config
+from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.document import Scalar
 from tidegauge.planning.parts import count_cells, for_all
 from tidegauge.planning.planner import compared
@@ -54,12 +57,16 @@ class Target:
         name: What it was called: the view, or the gauge and the view.
         view: The view.
         error: Largest half-width of an interval, in the unit of the view.
+        events: Of a mean: how many events it is of.
+        clip: Of a clip that is found: how large it is expected to be, in the unit of the view.
     """
 
     gauge: int
     name: str
     view: View
     error: Fraction
+    events: Fraction | None = None
+    clip: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -86,50 +93,105 @@ class Budget:
 
 
 def targets_of(config: Config, texts: Sequence[str]) -> tuple[Target, ...]:
-    """Return what texts such as ``week=25`` or ``visits.week=25`` ask for.
+    """Return what texts such as ``week=25`` or ``spend.week=0.5,events=3000,clip=250`` ask for.
 
     Args:
         config: What it is asked of.
-        texts: A view, or of several gauges the gauge and the view, and the largest half-width.
+        texts: A view, or of several gauges the gauge and the view, and the largest half-width; of
+            a mean how many events it is of; under ``clip: auto`` the clip that is expected.
 
     Raises:
-        InvalidParameter: No such view, or an error that is no number above 0.
+        InvalidParameter: No such view, no number above 0, or one that says nothing of this view.
     """
-    told = [
-        (number, gauge)
-        for number, gauge in enumerate(config.gauges)
-        if gauge.kind != "mean" and gauge.clip is None
-    ]
-    if not told:
-        raise InvalidParameter(
-            "Expected a view of a count or a sum with a fixed clip, got none in this config. How "
-            "far a mean may be off depends on how many events it is of, and a clip that moves is "
-            "not known yet. Ask for the error of a sum and a count."
-        )
-    views = [(number, view) for number, g in told for view in g.views]
+    views = [(number, view) for number, g in enumerate(config.gauges) for view in g.views]
     full = {f"{config.gauges[number].name}.{view.name}": (number, view) for number, view in views}
     short = {view.name: (number, view) for number, view in views}
     shown = list(full if len(config.gauges) > 1 else short)
     known = full if len(config.gauges) > 1 else full | short
     found = []
     for text in texts:
-        name, _, number = text.rpartition("=")
-        if name not in known:
+        name, sign, rest = text.partition("=")
+        if not sign or name not in known:
             raise InvalidParameter(
                 f"Expected a view and its error, such as {shown[0]}=25, got {text!r}. Nothing is "
                 f"published under this name. {did_you_mean(name or text, shown, 'views')}"
             )
-        try:
-            error = fields.amount(Scalar(number.strip(), False))
-        except TidegaugeError:
-            error = Fraction(0)
-        if error <= 0:
+        number, *more = rest.split(",")
+        error = _above_0(number)
+        if error is None:
             raise InvalidParameter(
                 f"Expected the error of {name} to be a number above 0, got {number!r}. It is half "
                 f"the width of an interval, in the unit of the view. Write {name}=25."
             )
-        found.append(Target(known[name][0], name, known[name][1], error))
+        gauge, view = known[name]
+        asked = Target(gauge, name, view, error, **_conditions(config.gauges[gauge], text, more))
+        _refuse_any_budget(config.gauges[gauge], asked)
+        found.append(asked)
     return tuple(found)
+
+
+def _above_0(text: str) -> Fraction | None:
+    """A number above 0, or None."""
+    try:
+        number = fields.amount(Scalar(text.strip(), False))
+    except TidegaugeError:
+        return None
+    return number if number > 0 else None
+
+
+def _conditions(gauge: GaugeConfig, text: str, more: Sequence[str]) -> dict[str, Fraction]:
+    """What an error is asked for: of how many events, under which clip; just what it hangs on."""
+    why = {
+        "events": "How far a mean may be off depends on how many events it is of",
+        "clip": "Noise is made for the clip, which only the stream will tell",
+    }
+    needed = {"events": gauge.kind == "mean", "clip": gauge.clip is not None}
+    example = ",".join(f"{key}={n}" for key, n in (("events", 1000), ("clip", 250)) if needed[key])
+    given: dict[str, Fraction] = {}
+    for part in more:
+        key, _, number = part.strip().partition("=")
+        amount = _above_0(number)
+        if not needed.get(key) or amount is None or key in given:
+            few = f"{example}, each above 0" if example else "nothing more"
+            raise InvalidParameter(
+                f"Expected after the error {few}, got {part!r} in {text!r}. The error of this "
+                f"view hangs on nothing else. Remove it, or write it so."
+            )
+        given[key] = amount
+    for key, reason in why.items():
+        if needed[key] and key not in given:
+            raise InvalidParameter(
+                f"Expected {key}= after the error, got {text!r}. {reason}. Write what you expect: "
+                f"{text.split(',')[0]},{example}."
+            )
+    most = max(-gauge.low, gauge.high) * gauge.round_to
+    if given.get("clip", most) > most:
+        raise InvalidParameter(
+            f"Expected a clip of at most {float(most):g}, the bound, got "
+            f"{float(given['clip']):g}. No clip lies beyond the bounds. Write a smaller one."
+        )
+    return given
+
+
+def _refuse_any_budget(gauge: GaugeConfig, target: Target) -> None:
+    """Refuse an error of a mean that every mean keeps, whatever the noise."""
+    if target.events is None:
+        return
+    widest = sum(_ends(gauge, target)) / 2
+    if target.error >= widest:
+        raise InvalidParameter(
+            f"Expected an error of {target.name} below {float(widest):g}, got "
+            f"{float(target.error):g}. No mean of such values is further from the middle, so that "
+            "any budget would do. Ask for a smaller error."
+        )
+
+
+def _ends(gauge: GaugeConfig, target: Target) -> tuple[Fraction, Fraction]:
+    """How far below and above 0 values count, in the unit of the view; their sum is the range."""
+    low, high = -gauge.low * gauge.round_to, gauge.high * gauge.round_to
+    if target.clip is None:
+        return low, high
+    return min(low, target.clip), min(high, target.clip)
 
 
 def budget_for(config: Config, targets: Sequence[Target]) -> Budget:
@@ -201,8 +263,29 @@ def _widths(config: Config, plans: Plans, targets: Sequence[Target]) -> list[tup
             cells = count_cells(gauge.by, gauge.other)
             plan = for_all(plan, cells if gauge.select is None else gauge.select.k)
         width, step = worst_half_width(plan, view.decay, view.every)
-        found.append((width * float(gauge.round_to), step))
+        if target.events is not None:
+            width = _of_mean(gauge, plan, target, width, step)
+        elif target.clip is not None:
+            width *= float(target.clip) / UNIT
+        else:
+            width *= float(gauge.round_to)
+        found.append((width, step))
     return found
+
+
+def _of_mean(gauge: GaugeConfig, plan: GaugePlan, target: Target, worst: float, step: int) -> float:
+    """The half-width of a mean of so many events, in its unit, wherever the mean lies."""
+    assert target.events is not None
+    decay = target.view.decay
+    # a wider noise than that of the step that was looked at is as that of fewer events there
+    events = float(target.events) * float(plan.half_width(decay, [step])[0]) / worst
+    if target.clip is None:
+        grain = float(gauge.round_to)
+        reading = MeanReading(plan, Bounds(gauge.low, gauge.high))
+    else:
+        grain = float(sum(_ends(gauge, target)) / 2) / UNIT  # values count in halves of their range
+        reading = MeanReading(plan, Bounds(-UNIT, UNIT))
+    return float(reading.half_width(decay, step, events)) * grain
 
 
 def _with_budget(guarantee: Guarantee, amount: Fraction) -> Guarantee:

@@ -1,12 +1,13 @@
 """mean in a config, in a plan, and in what is published of it."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from configs import FLIGHTS
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.mean import Bounds
+from tidegauge.mechanisms.mean import Bounds, MeanReading
 from tidegauge.planning.config import config_of
 from tidegauge.planning.constants import declared
 from tidegauge.planning.described import described
@@ -15,7 +16,8 @@ from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.sentences import left_out
 from tidegauge.planning.statement import privacy_text
-from tidegauge.planning.target import targets_of
+from tidegauge.planning.target import budget_for, targets_of
+from tidegauge.privacy.guarantee import ApproxDP
 
 HEAD = FLIGHTS.split("gauges:")[0]
 DELAY = "mean: {column: arr_delay, bounds: [-30, 120], round_to: 0.5}"
@@ -126,9 +128,35 @@ def test_bounds_that_are_none_are_refused(read, bounds, message):
     assert any(message in problem.message for problem in caught.value.problems)
 
 
-def test_an_error_is_asked_of_sums_and_counts(read):
-    with pytest.raises(InvalidParameter, match="how many events"):
-        targets_of(read(text_of()), ["running=5"])
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("running=5", "how many events"),
+        ("running=5,events=0", "each above 0"),
+        ("running=5,events=10,events=20", "each above 0"),
+        ("running=5,events=10,clip=20", "nothing else"),
+        ("running=5000,events=10", "any budget would do"),
+    ],
+)
+def test_an_error_of_a_mean_is_asked_for_so_many_events(read, asked, message):
+    with pytest.raises(InvalidParameter, match=message):
+        targets_of(read(text_of()), [asked])
+
+
+def test_the_least_budget_for_an_error_of_a_mean_gives_it(read, planned):
+    config = read(text_of())
+    found = budget_for(config, targets_of(config, ["running=5,events=2000"]))
+    plan = plan_of(found.config)
+    gauge = plan.gauges[0]
+    reading = MeanReading(gauge.mechanism, gauge.bounds)
+    ((width, step),) = found.widths
+    half = float(reading.half_width("running", step, 2000)) * float(gauge.round_to)
+    assert half == pytest.approx(width)
+    assert 0.99 * 5 < width <= 5
+    less = replace(config, guarantee=ApproxDP(found.value * Fraction(999, 1000), Fraction("1e-9")))
+    gauge = plan_of(less).gauges[0]
+    again = MeanReading(gauge.mechanism, gauge.bounds).half_width("running", step, 2000)
+    assert float(again) * float(gauge.round_to) > 5
 
 
 @pytest.mark.parametrize(

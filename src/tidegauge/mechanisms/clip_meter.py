@@ -113,7 +113,7 @@ class ClipMeter:
         rows = np.zeros((given.length, len(kept)), np.int64)
         np.add.at(rows, (given.steps, places), 1)
         # each clamp is 1-Lipschitz, and so are both, one after the other
-        np.minimum(rows, self._plan.max_events_per_step, out=rows)
+        np.minimum(rows, self._plan.max_events_per_step * self._plan.cells, out=rows)
         kept += np.minimum(rows.sum(axis=0), self._plan.bins.max_per_step)
         np.minimum(kept, self._plan.bins.max_per_step, out=kept)
         rows[...] = 0

@@ -242,8 +242,8 @@ def _clip(gauge: PlannedGauge) -> str:
     cost = gauge.clip.mechanism.cost
     assert isinstance(cost, GaussianCost), "others were refused"
     return (
-        f" {gauge.clipped.in_words()} The counts of magnitudes are measured as "
-        f"{gauge.clip.mechanism.measures} (mu^2 = {rounded_up(cost.mu_squared)} of its own) and "
+        f" {gauge.clipped.in_words()} The counts of magnitudes are measured once an epoch of steps "
+        f"that are fixed in advance, as {gauge.clip.mechanism.measures} (mu^2 = {rounded_up(cost.mu_squared)} of its own) and "
         "are published as well. What comes before there is a first clip counts at the first step "
         "that has one."
     )
@@ -387,7 +387,7 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
     if any(gauge.clip for gauge in plan.gauges):
         ids += (
             ", and, until there is a first clip, sums of what waits for it, under each clip that "
-            "it may be"
+            "it may be, and how many values of each magnitude the epoch has that is not over"
         )
     if any(gauge.select for gauge in plan.gauges):
         ids += ", and of cells that are chosen the noisy threshold of the tests that are on"

@@ -244,8 +244,8 @@ def _clip(gauge: PlannedGauge) -> str:
     return (
         f" {gauge.clipped.in_words()} The counts of magnitudes are measured once an epoch of steps "
         f"that are fixed in advance, as {gauge.clip.mechanism.measures} (mu^2 = "
-        f"{rounded_up(cost.mu_squared)} of its own) and are published as well. What comes before there is a first clip counts at the first step "
-        "that has one."
+        f"{rounded_up(cost.mu_squared)} of its own) and are published as well. What comes before "
+        "there is a first clip counts at the first step that has one."
     )
 
 

@@ -56,8 +56,8 @@ def hidden(hidden_values, monkeypatch):  # noqa: F811
 
     measure = meter.measure
 
-    def counted(strategy, state, law, words, exact, first):
-        rows = measure(strategy, state, law, words, exact, first)
+    def counted(strategy, state, law, words, exact, first, once=None):
+        rows = measure(strategy, state, law, words, exact, first, once=once)
         return (rows % 97) * (np.int64(50) << strategy.lattice_bits)
 
     monkeypatch.setattr(meter, "measure", counted)
@@ -105,8 +105,8 @@ def test_a_value_that_is_not_hidden_is_seen(tmp_path, monkeypatch, columns):
 
     hidden = meter.measure
 
-    def leaking(strategy, state, law, words, exact, first):
-        rows = hidden(strategy, state, law, words, exact, first)
+    def leaking(strategy, state, law, words, exact, first, once=None):
+        rows = hidden(strategy, state, law, words, exact, first, once=once)
         if (exact.shape[1] > 1) == (columns > 1) and exact.any():
             rows[:] += np.abs(exact).sum()
         return rows

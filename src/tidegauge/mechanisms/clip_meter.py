@@ -133,7 +133,7 @@ class ClipMeter:
         out = np.zeros((given.length, self._plan.bins.neighbors.known_cells), np.int64)
         np.add.at(out, (given.steps, places), 1)
         # each clamp is 1-Lipschitz, and so are all, one after the other
-        np.minimum(out, self._plan.max_events_per_step, out=out)
+        np.minimum(out, self._plan.max_events_per_step * self._plan.cells, out=out)
         return np.asarray(np.minimum(out.sum(axis=0), self._plan.bins.max_per_step))
 
     def _magnitudes(self, counts: Int64, steps: int) -> Int64:

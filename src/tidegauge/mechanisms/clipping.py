@@ -44,7 +44,7 @@ __all__ = [
 # in stds of a bin's noise:
 _APART = 4.8  # a count that stands out wherever it is: one false alarm in 50,000 looks at 20 bins
 _NEXT = 3.7  # next to one that does, or the largest where none does
-_FEW, _PLENTY = 5.0, 200.0  # all events, for a first clip: late, and early
+_PLENTY = 200.0  # all events, for a first clip that comes early
 
 _NEAR = 3  # octaves below the last that stands out which tell how fast the tail falls
 _MISFIT = 0.1  # no tail is a formula: counts may be off by so much
@@ -138,7 +138,8 @@ def pooled(epochs: Float64, std: float) -> tuple[Float64, float]:
         >>> counts.round(), round(noise, 1)
         (array([330., 110.]), 5.5)
     """
-    events = np.maximum(epochs.sum(axis=1), std)
+    # at least what noise may be: epochs of few events are added up as they are
+    events = np.maximum(epochs.sum(axis=1), std * np.sqrt(epochs.shape[1]))
     weights = events * events.sum() / (events**2).sum()
     return weights @ epochs, std * float(np.sqrt((weights**2).sum()))
 
@@ -246,7 +247,7 @@ def best_clip(
         A clip; 0 where there are events but none of this end is seen; None where nothing is.
     """
     events = counts.sum() + zeros
-    if events < (_PLENTY if waiting else _FEW) * std:
+    if waiting and events < _PLENTY * std:
         return None
     found = tails(counts, std)
     if found is None:

@@ -67,10 +67,10 @@ def _clip(gauge: PlannedGauge) -> str:
     cost = gauge.clip.mechanism.cost
     assert isinstance(cost, GaussianCost), "others were refused"
     return (
-        f" {gauge.clipped.in_words()} The counts of magnitudes are measured as "
-        f"{gauge.clip.mechanism.measures} (mu^2 = {rounded_up(cost.mu_squared)} of its own) and "
-        "are published as well. What comes before there is a first clip counts at the first step "
-        "that has one."
+        f" {gauge.clipped.in_words()} The counts of magnitudes are measured once an epoch of steps "
+        f"that are fixed in advance, as {gauge.clip.mechanism.measures} (mu^2 = "
+        f"{rounded_up(cost.mu_squared)} of its own) and are published as well. What comes before "
+        "there is a first clip counts at the first step that has one."
     )
 
 

@@ -179,7 +179,7 @@ def at_rest(plan: Plan) -> tuple[str, ...]:
     if any(isinstance(gauge.clip, Clip) for gauge in plan.gauges):
         ids += (
             ", and, until there is a first clip, sums of what waits for it, under each clip that "
-            "it may be"
+            "it may be, and how many values of each magnitude the epoch has that is not over"
         )
     if any(gauge.select for gauge in plan.gauges):
         ids += ", and of cells that are chosen the noisy threshold of the tests that are on"

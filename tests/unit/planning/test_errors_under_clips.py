@@ -8,9 +8,9 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.clip_plan import UNIT
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.planning.config import config_of
+from tidegauge.planning.described import described
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.target import budget_for, targets_of
-from tidegauge.planning.words import described
 
 HEAD = FLIGHTS.split("gauges:")[0]
 GAUGE = "{column: arr_delay, bounds: [LOW, 1440], round_to: 0.5, clip: auto}"

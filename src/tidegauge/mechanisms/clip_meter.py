@@ -72,6 +72,7 @@ class ClipMeter:
             "below": np.zeros((len(self._tables[0]), plan.cells), np.int64),
             "above": np.zeros((len(self._tables[1]), plan.cells), np.int64),
             "counts": np.zeros(plan.cells, np.int64),
+            "steps": np.zeros(1, np.int64),  # how many have waited: public
         }
 
     @property
@@ -178,12 +179,13 @@ class ClipMeter:
                 # exact ones are cut off
                 np.minimum(self._waiting[name], MOST, out=self._waiting[name])
         np.add.at(self._waiting["counts"], given.cells, 1)
+        self._waiting["steps"] += given.length
 
     def _waited(self, clip: tuple[int, int]) -> Int64 | None:
         """What came before the first clip, to be counted at the first step that has one."""
-        counts = self._waiting["counts"]
-        if not counts.any():
+        if not self._waiting["steps"][0]:
             return None
+        counts = self._waiting["counts"]
         low, high = (
             self._waiting[name][int(np.searchsorted(table, end))]
             for name, table, end in zip(("below", "above"), self._tables, clip, strict=True)

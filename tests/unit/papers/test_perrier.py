@@ -449,8 +449,14 @@ def test_chances_that_are_one_together_are_refused(chances):
     assert error_budget(1440, 10**6, 1, 150, beta_out=0.98).beta < 1
 
 
-@pytest.mark.parametrize("p", [0.005, 1e-9, 1e-300])
-@pytest.mark.parametrize("lam", [1e-9, 1e-300])
+@pytest.mark.parametrize(("p", "lam"), [(1e-9, 0.85), (1e-12, 1e-9), (1e-300, 0.85)])
 def test_shares_that_no_stream_can_show_are_what_is_refused(p, lam):
     with pytest.raises(InvalidParameter, match=r"larger p, lam and beta_qt, got p="):
         error_budget(1440, 10**6, 1, 150, p=p, lam=lam)
+
+
+@pytest.mark.parametrize(("p", "lam"), [(0.005, 1e-6), (0.005, 1e-300), (1e-9, 1e-9)])
+def test_of_the_rarest_readings_one_has_to_be_there(p, lam):
+    first = first_needed(p, lam)
+    assert first * math.log1p(-p) == pytest.approx(math.log(0.006), rel=1e-3)
+    assert perrier.quantile_risk(first, p, lam) == pytest.approx(0.006, rel=3e-3)

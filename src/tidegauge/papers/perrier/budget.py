@@ -60,9 +60,14 @@ def quantile_risk(first: int, p: float | Fraction = P, lam: float | Fraction = L
 
 
 def _risk(count: int, share: Fraction, caution: Fraction) -> float:
-    from scipy.special import bdtr
+    return float(_at_most(math.ceil(caution * share * count) - 1, count, float(share)))
 
-    return float(bdtr(math.ceil(caution * share * count) - 1, count, float(share)))
+
+def _at_most(k: Any, n: Any, p: float) -> Any:
+    """The chance of k or fewer of n: the binomial distribution, also for n beyond 32 bits."""
+    from scipy.special import betaincc
+
+    return betaincc(k + 1.0, n - k + 0.0, p)
 
 
 def first_needed(
@@ -86,7 +91,6 @@ def first_needed(
         54602
     """
     import numpy as np
-    from scipy.special import bdtr
 
     share, caution, chance = _share("p", p), _share("lam", lam), _share("beta_qt", beta_qt)
     rare = InvalidParameter(
@@ -107,11 +111,12 @@ def first_needed(
     teeth = math.ceil(rate * math.ceil(bounded)) + 1
     # tooth r: ceil = r + 1; those that begin beyond every stream are one
     starts = np.array([min(math.floor(r / rate), MOST_STEPS) + 1 for r in range(teeth)])
-    bad = np.flatnonzero(bdtr(np.arange(teeth), starts, float(share)) > float(chance))
+    risks = _at_most(np.arange(teeth), starts, float(share))
+    bad = np.flatnonzero((risks > float(chance)) & (starts <= bounded))
     if not len(bad):
         return 1
     low = int(starts[bad[-1]])
-    high = max(low, min(math.floor((int(bad[-1]) + 1) / rate), MOST_STEPS) + 1)
+    high = min(math.floor((int(bad[-1]) + 1) / rate), max(low, math.ceil(bounded))) + 1
     while high - low > 1:  # within a tooth the risk falls
         middle = (low + high) // 2
         low, high = (low, middle) if _risk(middle, share, caution) <= chance else (middle, high)

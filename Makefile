@@ -52,7 +52,7 @@ check: setup     ## formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 bench: setup     ## print the figures of benchmarks/README.md, measured side by side
-	for script in noise engine strategies live cold_start accuracy plans others flights products store papers clip cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in noise engine strategies live cold_start accuracy plans others flights products store papers clip clips cli; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 docs: setup      ## write docs/cli.md from the help texts
 	$(BIN)/python -m tidegauge.cli.manual > docs/cli.md

@@ -1,4 +1,4 @@
-"""Means of a year of baskets, by day, under every kind of clip: from file to releases, as users run it.
+"""Means of a year of baskets, by day, under every kind of clip: `tidegauge run`, from the file.
 
 Root mean square errors of the running mean and of that of seven days, in dollars, over the steps
 from day 211 on (the drawn clips' first values come on day 183) and over runs, against the exact
@@ -72,7 +72,7 @@ def run(events, epsilon, clip):
         events.write_parquet(folder / "baskets.parquet")
         (folder / "spent.yaml").write_text(CONFIG.format(epsilon=epsilon, clip=clip))
         words = ["-m", "tidegauge", "run", "-q", str(folder / "spent.yaml")]
-        subprocess.run([sys.executable, *words], check=True)
+        subprocess.run([sys.executable, *words], check=True, capture_output=True)
         releases = folder / "public" / "releases" / "spent"
         return {
             view.name: pl.read_parquet(view / "*.parquet").sort("step")

@@ -22,7 +22,8 @@ counts in parts of what its own best clip would have, and the mean over tails de
 
 The first clip. Noise and bias of the first steps stay in a running sum for ever, and events can
 wait at no cost but delay: so the first choice is made late, when the counts leave little doubt or
-after a tenth of the horizon, or sooner where more could not be held. Later ones are few: at twice the step each time.
+after a tenth of the horizon, or sooner where more could not be held. Later ones are few: at twice
+the step each time.
 """
 
 from __future__ import annotations

@@ -362,7 +362,7 @@ def test_stamps_without_a_zone_are_warned_of_and_their_loss_is_told(shop):
     (shop / "zoned.yaml").write_text(zoned.replace("public: public", "public: zoned"))
     assert "Stamps without" not in tidegauge("validate", "zoned.yaml", cwd=shop)[2]
     told = tidegauge("run", "zoned.yaml", cwd=shop)[2]
-    assert f"{len(ROWS):,} rows read, 0 of them left out." in told
+    assert f"{len(ROWS):,} rows read, 0 of them left out of all gauges." in told
 
 
 def test_a_config_is_warned_of_when_it_is_checked_and_before_its_first_run(shop):

@@ -61,7 +61,7 @@ def told(counters: Mapping[str, int]) -> list[str]:
     """
     read = counters.get("records", 0)
     lost = {name: counters.get(name, 0) for name in LEFT_OUT}
-    lines = [f"{read:,} rows read, {sum(lost.values()):,} of them left out"]
+    lines = [f"{read:,} rows read, {sum(lost.values()):,} of them left out of all gauges"]
     lines += [f"{count:,} {LEFT_OUT[name]} ({name})" for name, count in lost.items() if count]
     lines += [
         f"{count:,} {meaning(name)} ({name})"

@@ -54,7 +54,8 @@ __all__ = ["plan"]
     help="Find the least epsilon (rho, mu) at which half of the view's interval is at most this, "
     "in the unit of the view, at its worst step; the rest of the config is kept. Of several "
     "gauges: GAUGE.VIEW=HALF-WIDTH. Of a mean add how many events it is of, under clip: auto the "
-    "clip that you expect: VIEW=HALF-WIDTH,events=3000,clip=250. May be repeated.",
+    "clip that you expect, of values on both sides at both ends: "
+    "VIEW=HALF-WIDTH,events=3000,clip=250. May be repeated.",
 )
 @click.option(
     "--plot",

@@ -124,10 +124,16 @@ def plot(
     about, mechanism = dict(folder.plan.about), opened[0].view.gauge.mechanism
     label = what[opened[0].name] if len(opened) == 1 else _kind(folder, name)
     apart = "" if stride == 1 else f", one reading every {_length(stride, clock)}"
+    caption = folder.promise()
+    if opened[0].view.gauge.clip is not None:
+        caption = (
+            "Values beyond the clip of their step count as the clip; the first reading holds all "
+            f"that waited for one. {caption}"
+        )
     unit = "number of the record" if clock.step_us is None else "end of the step (UTC)"
     releases_figure(
         ends_of(steps, clock), panels, path=output, title=f"{about.get('title', name)}: {label}",
-        value_label=label, time_label=unit + apart, caption=folder.promise(), share_y=False,
+        value_label=label, time_label=unit + apart, caption=caption, share_y=False,
         level=mechanism.level, band=mechanism.band, columns=columns,
     )  # fmt: skip
     terminal.say(f"Picture: {output}")

@@ -180,10 +180,10 @@ class Published:
         if self.gauge.kind == "mean":
             reading = MeanReading(self.gauge.mechanism, self.gauge.bounds)
             found = reading.means(self.decay, numbers, whole, self.summed)
-            value, lower, upper = (array * self.grain for array in found[:3])
+            value, lower, upper = (array * self.grain + 0.0 for array in found[:3])
             more = {"count": found[3], "count_std": found[4]}
             return Numbers(value, None, lower, upper, more, TOO_FEW)
-        value = whole * self.grain
+        value = whole * self.grain + 0.0  # no -0.0
         half = self.half_width(numbers)[:, np.newaxis]
         return Numbers(value, self.noise_std(numbers)[:, np.newaxis], value - half, value + half)
 
@@ -197,12 +197,12 @@ class Published:
         more = {name: np.where(waits, np.nan, one * self.grain) for name, one in ends.items()}
         if self.gauge.kind == "mean":
             found = reading.means(self.decay, numbers, whole, self.summed)
-            value, lower, upper = (array * self.grain for array in found[:3])
+            value, lower, upper = (array * self.grain + 0.0 for array in found[:3])
             more = {"count": found[3], "count_std": found[4], **more}
             return Numbers(value, None, lower, upper, more, TOO_FEW, waits)
         noise = reading.noise_std(self.decay, numbers, self.summed)[:, np.newaxis] * self.grain
         half = reading.half_width(self.decay, numbers, self.summed)[:, np.newaxis] * self.grain
-        value = whole * self.grain
+        value = whole * self.grain + 0.0  # no -0.0
         shown = (value, np.broadcast_to(noise, value.shape), value - half, value + half)
         value, noise, lower, upper = (np.where(waits, np.nan, array) for array in shown)
         return Numbers(value, noise, lower, upper, more, NO_CLIP, waits)

@@ -152,9 +152,7 @@ class ClipPlan:
             found = self.threshold.in_words()
         return (
             f"Values beyond the clip count as the clip. {found} Intervals speak of the noise, not "
-            "of what the clip cuts off. "
-            f"Learning it pays if the best clip lies below {self.pays_below():.2f} of the declared "
-            "bound; declare the bound as the only clip if you know that it does not."
+            "of what the clip cuts off."
         )
 
     def statement(self, names: Sequence[str] | None = None) -> str:

@@ -126,8 +126,8 @@ def threshold_of(asked: FirstValues, cost: ThresholdCost, unit: PrivacyUnit) -> 
     spends epsilon and :math:`\delta' \sum_{j < k} e^{j \varepsilon'} \le \delta`.
 
     Raises:
-        UnsupportedCombination: epsilon or beta_lt do not go together with delta; see
-            :class:`~.threshold_rule.ThresholdRule`.
+        UnsupportedCombination: epsilon or beta_lt do not go together with delta, or are out of
+            range; see :class:`~.threshold_rule.ThresholdRule`.
 
     Examples:
         >>> found = threshold_of(FirstValues(24), ThresholdCost(0.5, 1e-9), Contributions(5))
@@ -140,7 +140,7 @@ def threshold_of(asked: FirstValues, cost: ThresholdCost, unit: PrivacyUnit) -> 
     delta = cost.delta / events * Fraction(least, 1 << _BITS)
     try:
         rule = ThresholdRule(epsilon, delta, asked.quantile, asked.beta_lt)
-    except UnsupportedCombination as problem:
+    except (InvalidParameter, UnsupportedCombination) as problem:
         raise UnsupportedCombination(f"No clip can be drawn from first values: {problem}") from None
     return Threshold(asked, cost, rule)
 

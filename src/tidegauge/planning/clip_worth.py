@@ -15,7 +15,7 @@ __all__ = ["clip_worth"]
 
 
 def clip_worth(plan: Plan, gauge: PlannedGauge) -> tuple[float, str]:
-    """Return in parts of the bound how small the best clip has to be, and why, if it is told anew.
+    """Return in parts of the bound how small the best clip has to be, and that in a sentence.
 
     A clip that moves takes Gaussian noise. Where delta is small and views are short, the bound
     itself may have less with discrete Laplace noise, which a gauge without a clip could have. Of
@@ -26,13 +26,13 @@ def clip_worth(plan: Plan, gauge: PlannedGauge) -> tuple[float, str]:
         gauge: One of its gauges, whose clip is found.
 
     Returns:
-        The part, and a sentence; empty where the share of the budget says it all.
+        The part, and the sentence; it names other noise where that decides.
 
     Cost: no data is read; a plan, 10 to 500 ms.
     """
     below = gauge.clipped.pays_below()
     if len(plan.gauges) > 1 or not isinstance(plan.guarantee, ApproxDP):
-        return below, ""
+        return below, _sentence(below)
     found = gauge.mechanism
     fixed = design(
         Request(
@@ -51,7 +51,7 @@ def clip_worth(plan: Plan, gauge: PlannedGauge) -> tuple[float, str]:
         )
     )
     if not isinstance(fixed.cost, PureCost):
-        return below, ""
+        return below, _sentence(below)
     parts = []
     for name, decay in found.views:
         every = gauge.every_of(name)
@@ -59,7 +59,11 @@ def clip_worth(plan: Plan, gauge: PlannedGauge) -> tuple[float, str]:
         parts.append(bound / clip)
     part = min(below, max(parts))
     noise = NOISE_IN_WORDS[PureCost]
-    return part, (
-        f" Without a clip this gauge would have {noise} noise, which is less here: learning the "
-        f"clip pays only if the best one lies below {part:.2f} of the bound."
+    return part, f"Without a clip this gauge would have {noise} noise. {_sentence(part)}"
+
+
+def _sentence(part: float) -> str:
+    return (
+        f"Learning the clip pays if the best one lies below {part:.2f} of the declared bound; if "
+        "you know that it does not, leave out clip."
     )

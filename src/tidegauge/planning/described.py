@@ -125,7 +125,7 @@ def _clip(whole: Plan, gauge: PlannedGauge) -> dict[str, Any]:
         "share": float(plan.share),
         "pays_below": below * grain,
         "can_pay": bool((clips_up_to(ends)[1:] < below).any()),
-        "says": f"{plan.in_words()}{why}",
+        "says": f"{plan.in_words()} {why}",
     }
 
 

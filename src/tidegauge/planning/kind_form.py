@@ -91,8 +91,8 @@ def _clip(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
             return ClipForm.model_validate({"auto": AutoForm.model_validate({})})
         raise refusal(
             f"Expected auto or a mapping, got {fields.seen(value)}. Without clip values count up "
-            "to the bounds. Write clip: auto, or clip: {auto: {share: 0.1}}, or "
-            "clip: {perrier: {first: 7d}}."
+            "to the bounds: a clip that you know is a bound. Write clip: auto, or "
+            "clip: {auto: {share: 0.1}}, or clip: {perrier: {first: 7d}}."
         )
     found = handler(value)
     if (found.auto is None) == (found.perrier is None):

@@ -52,10 +52,18 @@ def measured(plan: Plan, gauge: PlannedGauge) -> str:
     return (
         f"the {what}{where}{by} ({number}), as {mechanism.measures}, with "
         f"{mechanism.noise} noise {noise} on every coordinate, drawn once. "
-        f"{100 * budget_share(plan, gauge):.3g} % of the budget ({spends}). "
+        f"{100 * budget_share(plan, gauge):.3g} % of the budget{_of_it(gauge)} ({spends}). "
         f"Published: {views}{totals}{top}.{_names(plan, gauge)}"
         f"{choices_in_words(plan, gauge)}{_ratio(gauge)}{_clip(gauge)}"
     )
+
+
+def _of_it(gauge: PlannedGauge) -> str:
+    """Which part of a gauge's budget its values have, where finding a clip has the rest."""
+    if gauge.clip is None:
+        return ""
+    whole = "epsilon" if isinstance(gauge.clip, Threshold) else "mu^2"
+    return f", of whose {whole} values have {100 * (1 - float(gauge.clipped.share)):.3g} %"
 
 
 def _clip(gauge: PlannedGauge) -> str:

@@ -151,8 +151,10 @@ def _conditions(gauge: GaugeConfig, text: str, more: Sequence[str]) -> dict[str,
     for part in more:
         key, _, number = part.strip().partition("=")
         amount = _above_0(number)
+        if key == "events" and amount is not None and amount.denominator != 1:
+            amount = None
         if not needed.get(key) or amount is None or key in given:
-            few = f"{example}, each above 0" if example else "nothing more"
+            few = f"{example}, each above 0, events whole" if example else "nothing more"
             raise InvalidParameter(
                 f"Expected after the error {few}, got {part!r} in {text!r}. The error of this "
                 f"view hangs on nothing else. Remove it, or write it so."
@@ -232,14 +234,19 @@ def budget_for(config: Config, targets: Sequence[Target]) -> Budget:
     start = _index(min(max(amount, Fraction(1, 1000)), Fraction(5)))
     kinds = NOISE_IN_WORDS.values() if isinstance(config.guarantee, ApproxDP) else ()
     index = _least(excess, kinds, start, 2 if field == "rho" else 1)
-    if index is None:
+    found = None
+    if index is not None:
+        reached = replace(config, guarantee=_with_budget(config.guarantee, _number(index)))
+        found = compared_at(reached.guarantee)
+    if index is None or found is None:
         asked = " and ".join(f"{target.name}={float(target.error):g}" for target in targets)
         raise InvalidParameter(
             f"Expected an error that can be reached, got {asked}. No {field} from 1e{_LEAST} to "
-            f"1e{_LEAST + _DECADES} gives it. Ask for another error, or for another view."
+            f"1e{_LEAST + _DECADES} gives it. Ask for another error, or for another view; where a "
+            "clip is drawn from first values, which takes no large epsilon, for a smaller share, "
+            "or clip: auto."
         )
-    reached = replace(config, guarantee=_with_budget(config.guarantee, _number(index)))
-    plans = tuple(found.plan for found in compared(reached))
+    plans = tuple(each.plan for each in found)
     return Budget(field, _number(index), reached, tuple(_widths(config, plans, targets)))
 
 

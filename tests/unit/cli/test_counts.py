@@ -13,7 +13,7 @@ def test_every_line_says_whose_it_is_and_every_count_is_told():
     lines = told(COUNTS)
     assert all(line.startswith(OPERATOR) and line.endswith(".") for line in lines)
     text = "\n".join(lines)
-    assert "1,000 rows read, 23 of them left out." in text
+    assert "1,000 rows read, 23 of them left out of all gauges." in text
     assert "3 have no time stamp that can be read" in text
     assert "20 are of steps published before (counted then, or too late) (step_published)." in text
     assert "1 totals of a cell and step that were cut off" in text

@@ -92,6 +92,18 @@ def test_a_plan_says_when_the_bound_has_less_noise_than_most_clips(tmp_path):
         least = min(plan.gauges[0].clipped.pays_below(), parts[0] / parts[1])
         if views == "[step]":
             assert words[views]["pays_below"] == pytest.approx(least * 1440, rel=1e-3)
-    assert "pays only if" in words["[step]"]["says"]
+    assert "Laplace noise. Learning the clip pays if" in words["[step]"]["says"]
     assert words["[step]"]["pays_below"] < 0.5 * 1440
-    assert "pays only if" not in words["[running]"]["says"]
+    assert "Laplace" not in words["[running]"]["says"]
+
+
+@pytest.mark.parametrize(("asked", "share"), [("3", "0.5"), ("0.3", "0.5"), ("0.3", "0.05")])
+def test_an_error_that_no_drawn_clip_reaches_is_refused_for_that(tmp_path, asked, share):
+    """The threshold takes no large epsilon; its own limits are no numbers that somebody wrote."""
+    path = tmp_path / "c.yaml"
+    clip = f"clip: {{perrier: {{first: 7d, share: {share}}}}}"
+    gauge = f"{{column: arr_delay, bounds: [0, 1440], {clip}}}"
+    path.write_text(f"{HEAD}gauges:\n  late: {{sum: {gauge}, views: [running]}}\n")
+    config = config_of(path)
+    with pytest.raises(InvalidParameter, match=r"can be reached.*smaller share, or clip: auto"):
+        budget_for(config, targets_of(config, [f"running={asked},clip=500"]))

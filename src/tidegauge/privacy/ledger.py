@@ -254,7 +254,8 @@ class Ledger:
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
         itself is what is proved. With ``delta_for_names`` or ``thresholds`` it is an (epsilon,
-        delta) pair, for a chance to be shown is no noise, and neither is a threshold.
+        delta) pair, for a chance to be shown is no noise, and neither is a threshold. Thresholds
+        alone are charged all that is set apart for them.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -266,8 +267,12 @@ class Ledger:
             >>> ledger.total()
             GaussianDP(mu=1)
         """
-        noise = self._spent_on_noise(releases)
-        return noise if noise is None else self._with_thresholds(noise, releases)
+        noise, apart = self._spent_on_noise(releases), self._thresholds
+        if apart is None or not self._charges:
+            return noise
+        if noise is None:
+            return ApproxDP(releases * apart.epsilon, releases * apart.delta)
+        return self._with_thresholds(noise, apart, releases)
 
     def _spent_on_noise(self, releases: int) -> Guarantee | None:
         """The same without thresholds."""
@@ -293,11 +298,8 @@ class Ledger:
             epsilon = self._noise.epsilon
         return ApproxDP(epsilon, releases * (self._noise.delta + self._delta_for_names))
 
-    def _with_thresholds(self, noise: Guarantee, releases: int) -> Guarantee:
+    def _with_thresholds(self, noise: Guarantee, apart: ApproxDP, releases: int) -> ApproxDP:
         """What noise and thresholds amount to together: both parameters add up."""
-        apart = self._thresholds
-        if apart is None:
-            return noise
         assert isinstance(self._noise, ApproxDP)
         epsilon, delta = epsilon_at(noise, self._noise.delta), self._noise.delta
         if releases == 1 and not self.left:

@@ -84,10 +84,29 @@ def test_nothing_can_be_set_apart_of_what_has_no_such_part(guarantee):
         Ledger(WHOLE, delta_for_names=Fraction(1, 10**10), thresholds=APART)
 
 
-def test_a_threshold_alone_settles_no_currency():
+@pytest.mark.parametrize(
+    ("cost", "needed", "most"),
+    [
+        (ThresholdCost(APART.epsilon, 2 * APART.delta), 2 * APART.delta, APART.delta),
+        (ThresholdCost(2 * APART.epsilon, APART.delta), 2 * APART.epsilon, APART.epsilon),
+    ],
+)
+def test_a_refusal_gives_the_numbers_of_what_is_exceeded(cost, needed, most):
+    with pytest.raises(BudgetExceeded) as refused:
+        Ledger(WHOLE, thresholds=APART).charge({"spend, threshold": cost})
+    assert (needed, most, most) == (
+        refused.value.needed,
+        refused.value.left,
+        refused.value.total,
+    )
+
+
+def test_a_threshold_alone_settles_no_currency_and_is_not_for_free():
     ledger = Ledger(WHOLE, thresholds=APART)
+    assert ledger.total() is None
     ledger.charge({"spend, threshold": COST})
-    assert (None, None) == (ledger.currency, ledger.total())
+    assert (None, APART) == (ledger.currency, ledger.total())
+    assert ApproxDP(3 * APART.epsilon, 3 * APART.delta) == ledger.total(3)
     assert price(COST, Currency.RHO) == price(COST, Currency.EPSILON) == 0
 
 

@@ -24,7 +24,7 @@ from tidegauge.cli.accepted import accepted
 from tidegauge.cli.main import program
 from tidegauge.engine import found
 from tidegauge.engine.store import Store
-from tidegauge.planning.plan import Plan
+from tidegauge.planning.verified import plan_from_bytes
 
 DISCOVER = "{shop: discover}, discover: {view: running, expected_items: 64}"
 UNKNOWN = (
@@ -148,7 +148,7 @@ def test_releases_begin_where_a_cell_is_named_and_stand_by_step_and_bytes(publis
     first = table.group_by("shop").agg(pl.col("step").min(), pl.len())
     assert named == dict(first.select("shop", "step").iter_rows())
     assert all(count == 168 - step + 1 for _, step, count in first.iter_rows())
-    plan = Plan.from_bytes((folder / "public/plan.json").read_bytes())
+    plan = plan_from_bytes((folder / "public/plan.json").read_bytes())
     threshold = float(plan.gauges[0].mechanism.discovery.threshold)
     begun = table.join(first, on=["shop", "step"], how="semi")
     assert (begun["value"] > threshold).all()

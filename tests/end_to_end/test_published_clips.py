@@ -15,7 +15,7 @@ from visits import CONFIG
 from tidegauge.engine.public import PublicFolder
 from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.mean_release import NO_CLIP
-from tidegauge.planning.plan import Plan
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.strategies.decay import Polynomial, Window
 
 FIXED = "column: shop, bounds: [-20, 100000], round_to: 0.01"
@@ -121,8 +121,8 @@ def test_other_views_come_later_if_their_noise_is_known(tmp_path, monkeypatch):
 def test_the_ledger_and_the_statement_name_what_the_clip_costs(tmp_path):
     shop = write(tmp_path, ROWS, CLIP)
     assert "clip" in run(shop)
-    plan = Plan.from_bytes((shop / "public" / "plan.json").read_bytes())
-    costs = {charge.name: float(charge.cost.mu_squared) for charge in plan.ledger.charges}
+    plan = plan_from_bytes((shop / "public" / "plan.json").read_bytes())
+    costs = {charge.name: float(charge.cost.mu_squared) for charge in plan.charged().charges}
     assert costs["visits, magnitudes"] == pytest.approx(sum(costs.values()) / 10, rel=1e-6)
     text = (shop / "public" / "PRIVACY.md").read_text()
     assert "Values beyond the clip count as the clip." in text

@@ -28,10 +28,8 @@ from tidegauge.planning.parts import (
 from tidegauge.planning.parts_data import (
     gauge_data,
 )
-from tidegauge.privacy.costs import GaussianCost, ThresholdCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from tidegauge.privacy.ledger import Ledger
-from tidegauge.privacy.rounding import sqrt_up
 from tidegauge.privacy.unit import (
     Contributions,
     Distinct,
@@ -223,17 +221,8 @@ class Plan:
         Args:
             releases: How often everything was released; each time costs all of it again.
         """
-        if self.delta_for_names:
-            costs = [cost for gauge in self.gauges for cost in gauge.costs.values()]
-            squared = [cost.mu_squared for cost in costs if isinstance(cost, GaussianCost)]
-            return GaussianDP(sqrt_up(releases * sum(squared, Fraction(0))))
-        whole = self.charged()
-        ledger = Ledger(whole.noise)
-        noise = [c for c in whole.charges if not isinstance(c.cost, ThresholdCost)]
-        ledger.charge({charge.name: charge.cost for charge in noise})
-        spent = ledger.total(releases)
-        assert spent is not None
-        assert not isinstance(spent, ApproxDP)  # neither names nor thresholds are in it
+        spent = self.charged().spent_on_noise(releases)
+        assert spent is not None, "each gauge has noise"
         return spent
 
     def spent_on_thresholds(self, releases: int = 1) -> ApproxDP | None:

@@ -162,3 +162,17 @@ def test_adaptive_noise_beside_a_threshold_stays_within_the_sum():
             found = heads * gaussian_delta(Fraction(first), Fraction(epsilon))
             found += (1 - heads) * gaussian_delta(Fraction(second), Fraction(epsilon + 2 * e))
             assert found <= allowed
+
+
+def test_names_come_on_top_of_noise_of_every_kind_and_thresholds_too():
+    names = Fraction(1, 10**10)
+    for kind in (GaussianCost, PureCost):
+        ledger = Ledger(WHOLE, delta_for_names=names)
+        ledger.charge({"spend": ledger.split([2, 3], kind)[0]})
+        assert isinstance(ledger.spent_on_noise(), GaussianDP)
+        assert (WHOLE.delta, 2 * WHOLE.delta) == (ledger.total().delta, ledger.total(2).delta)
+        assert ledger.total().epsilon < WHOLE.epsilon
+    ledger = ledger_of()
+    assert GaussianDP(mu_from_epsilon_delta(ledger.noise.epsilon, ledger.noise.delta)) == (
+        ledger.spent_on_noise()
+    )

@@ -1,4 +1,4 @@
-"""What tests of all folders share: the same hypothesis examples in every run, and two folders.
+"""What tests of all folders share: hypothesis examples, folders, and a measurement that is hidden.
 
 One file for all: two of the same name could not be collected together by name of their folders.
 """
@@ -12,6 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is first i
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from visits import rows_of_visits, write_visits
@@ -49,3 +50,26 @@ def memory_path(tmp_path):
         return
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def plain_names(monkeypatch):
+    """Names that are random in a run are functions of their purpose."""
+    from tidegauge.engine import documents, store
+
+    for module in (documents, store):
+        monkeypatch.setattr(module, "store_secret", lambda text: text.encode().ljust(32, b"-"))
+
+
+@pytest.fixture
+def hidden_values(plain_names, monkeypatch):
+    """A measurement that depends on the plan and the step, and on nothing else."""
+    from tidegauge.mechanisms import meter
+
+    measure = meter.measure
+
+    def hidden(strategy, state, law, words, exact, first, **once):
+        rows = measure(strategy, state, law, words, exact, first, **once)
+        return np.arange(rows.size, dtype=np.int64).reshape(rows.shape) + first
+
+    monkeypatch.setattr(meter, "measure", hidden)

@@ -13,7 +13,7 @@ from visits import START
 from tidegauge.engine.public import PublicFolder
 from tidegauge.engine.store import Store
 from tidegauge.errors import InvalidInput, InvalidParameter
-from tidegauge.planning.plan import Plan
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.strategies.decay import Window
 
 KINDS = [f"kind {number}" for number in range(12)]
@@ -69,7 +69,7 @@ def published(tmp_path_factory):
     until = "2025-01-07T12:00:00Z"
     code, _, err = tidegauge("run", "baskets.yaml", "--until", until, cwd=shop)
     assert 0 == code, err
-    plan = Plan.from_bytes((shop / "public" / "plan.json").read_bytes())
+    plan = plan_from_bytes((shop / "public" / "plan.json").read_bytes())
     names = [gauge.name for gauge in plan.gauges]
     with Store(
         shop / "baskets.tidegauge", fingerprint=plan.fingerprint, canonical=plan.canonical(),
@@ -235,4 +235,4 @@ def test_a_plan_file_that_was_changed_is_refused(published):
     ):
         assert old in text, old
         with pytest.raises(InvalidParameter):
-            Plan.from_bytes(text.replace(old, new).encode())
+            plan_from_bytes(text.replace(old, new).encode())

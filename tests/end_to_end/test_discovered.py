@@ -24,7 +24,7 @@ from tidegauge.cli.accepted import accepted
 from tidegauge.cli.main import program
 from tidegauge.engine import found
 from tidegauge.engine.store import Store
-from tidegauge.planning.plan import Plan
+from tidegauge.planning.verified import plan_from_bytes
 
 DISCOVER = "{shop: discover}, discover: {view: running, expected_items: 64}"
 UNKNOWN = (
@@ -55,14 +55,11 @@ def without_noise(measure):
 
 
 @pytest.fixture
-def no_noise(monkeypatch):
-    from tidegauge.engine import documents, store
+def no_noise(plain_names, monkeypatch):
     from tidegauge.mechanisms import finder, meter
 
     for module in (finder, meter):
         monkeypatch.setattr(module, "measure", without_noise(module.measure))
-    for module in (documents, store):  # random names are functions of their purpose here
-        monkeypatch.setattr(module, "store_secret", lambda text: text.encode().ljust(32, b"-"))
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +145,7 @@ def test_releases_begin_where_a_cell_is_named_and_stand_by_step_and_bytes(publis
     first = table.group_by("shop").agg(pl.col("step").min(), pl.len())
     assert named == dict(first.select("shop", "step").iter_rows())
     assert all(count == 168 - step + 1 for _, step, count in first.iter_rows())
-    plan = Plan.from_bytes((folder / "public/plan.json").read_bytes())
+    plan = plan_from_bytes((folder / "public/plan.json").read_bytes())
     threshold = float(plan.gauges[0].mechanism.discovery.threshold)
     begun = table.join(first, on=["shop", "step"], how="semi")
     assert (begun["value"] > threshold).all()

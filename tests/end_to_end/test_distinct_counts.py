@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from terminals import in_process as tidegauge
-from test_neighbours import assert_look_the_same, for_readers, hide, without_the_operators
+from test_neighbours import assert_look_the_same, for_readers, without_the_operators
 from visits import CONFIG, rows_of_visits, write_visits
 
 from tidegauge.cli.main import program
@@ -62,16 +62,6 @@ def seen(folder):
         if file.is_file()
     }
     return talks, files
-
-
-@pytest.fixture
-def hidden_values(monkeypatch):
-    from tidegauge.engine import documents, store
-    from tidegauge.mechanisms import meter
-
-    monkeypatch.setattr(meter, "measure", hide(meter.measure))
-    for module in (documents, store):  # random names are functions of their purpose here
-        monkeypatch.setattr(module, "store_secret", lambda text: text.encode().ljust(32, b"-"))
 
 
 @pytest.mark.slow

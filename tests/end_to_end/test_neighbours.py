@@ -45,16 +45,6 @@ NEIGHBOURS = {
 }
 
 
-def hide(measure):
-    """A measurement that depends on the plan and the step, and on nothing else."""
-
-    def hidden(strategy, state, law, words, exact, first, **once):
-        rows = measure(strategy, state, law, words, exact, first, **once)
-        return np.arange(rows.size, dtype=np.int64).reshape(rows.shape) + first
-
-    return hidden
-
-
 def for_readers(talk):
     """Standard error without the lines that say of themselves that they are the operator's."""
     return [line for line in talk.splitlines() if not line.startswith(OPERATOR)]
@@ -110,16 +100,6 @@ def without_the_operators(status):
     told, operators = status.split("For the operator alone: exact, and not private")
     assert "clamped" in operators
     return told
-
-
-@pytest.fixture
-def hidden_values(monkeypatch):
-    from tidegauge.engine import documents, store
-    from tidegauge.mechanisms import meter
-
-    monkeypatch.setattr(meter, "measure", hide(meter.measure))
-    for module in (documents, store):  # random names are functions of their purpose here
-        monkeypatch.setattr(module, "store_secret", lambda text: text.encode().ljust(32, b"-"))
 
 
 @pytest.fixture(scope="module")

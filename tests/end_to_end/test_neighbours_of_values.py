@@ -8,7 +8,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from test_neighbours import assert_look_the_same, hidden_values, seen  # noqa: F401
+from test_neighbours import assert_look_the_same, seen
 from test_published_clips import CLIP
 from test_published_means import MEANS, ROWS
 from visits import write_visits
@@ -50,7 +50,7 @@ def write_values(folder, kind, values, config):
 
 
 @pytest.fixture
-def hidden(hidden_values, monkeypatch):  # noqa: F811
+def hidden(hidden_values, monkeypatch):
     """Numbers that depend on nothing, and large enough for a clip to be chosen by them."""
     from tidegauge.mechanisms import meter
 

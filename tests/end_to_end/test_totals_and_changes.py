@@ -7,7 +7,7 @@ from terminals import in_process as tidegauge
 from visits import CONFIG, rows_of_visits, write_visits
 
 import tidegauge as tg
-from tidegauge.planning.plan import Plan
+from tidegauge.planning.verified import plan_from_bytes
 
 VIEWS = (
     "[step, running, 1d, {difference: 1d, of: 1d}, {half_life: 6h, average: true}, "
@@ -127,10 +127,10 @@ def test_totals_thought_of_later_change_no_file(tmp_path):
     folder = write_visits(tmp_path / "shop", rows, FULL.replace("totals: true, ", ""))
     public = run(folder)
     before = {path: path.read_bytes() for path in public.rglob("*.parquet")}
-    fingerprint = Plan.from_bytes((public / "plan.json").read_bytes()).fingerprint
+    fingerprint = plan_from_bytes((public / "plan.json").read_bytes()).fingerprint
     (folder / "visits.yaml").write_text(FULL)
     run(folder)
-    plan = Plan.from_bytes((public / "plan.json").read_bytes())
+    plan = plan_from_bytes((public / "plan.json").read_bytes())
     assert plan.gauges[0].totals
     assert fingerprint == plan.fingerprint
     assert {path: path.read_bytes() for path in before} == before

@@ -192,17 +192,29 @@ def test_the_constants_of_the_threshold():
         assert abs(kappa - float(ThresholdRule(1, delta, 0.00425, 0.006).kappa)) < 0.03
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(5)])
-@pytest.mark.parametrize("delta", [Fraction(1, 10**3), Fraction(1, 10**6), Fraction(1, 10**12)])
-def test_constants_are_rounded_towards_more_noise(epsilon, delta):
-    rule = ThresholdRule(epsilon, delta, Fraction(1, 100), Fraction(6, 1000))
+def judge_constants(rule):
     with mpmath.workdps(80):
         big = lambda x: mpmath.mpf(x.numerator) / x.denominator  # noqa: E731
         a, b, shift, kappa = (big(x) for x in (rule.a, rule.b, rule.shift, rule.kappa))
         slack = mpmath.mpf(2) ** -40
-        assert 1 - slack < b * mpmath.log(2 / big(delta)) / a <= 1
+        assert 1 - slack < b * mpmath.log(2 / big(rule.delta)) / a <= 1
         assert 0 <= shift - mpmath.log(1 / (2 * big(rule.beta_lt))) < slack
         assert 0 <= kappa - 1 / (1 - (mpmath.exp(b) - 1) * shift / a) < slack
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(5)])
+@pytest.mark.parametrize("delta", [Fraction(1, 10**3), Fraction(1, 10**6), Fraction(1, 10**12)])
+def test_constants_are_rounded_towards_more_noise(epsilon, delta):
+    judge_constants(ThresholdRule(epsilon, delta, Fraction(1, 100), Fraction(6, 1000)))
+
+
+@pytest.mark.parametrize(("name", "sign"), [("b", 1), ("shift", -1), ("kappa", -1)])
+def test_a_constant_that_is_rounded_towards_less_noise_is_caught(name, sign):
+    """Twins: 2^-40 to the other side."""
+    rule = ThresholdRule(1, Fraction(1, 10**6), Fraction(1, 100), Fraction(6, 1000))
+    rule.__dict__[name] = getattr(rule, name) + Fraction(sign, 1 << 40)
+    with pytest.raises(AssertionError):
+        judge_constants(rule)
 
 
 def test_the_rank_is_counted_by_fractions():

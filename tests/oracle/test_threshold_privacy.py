@@ -125,26 +125,60 @@ def test_a_rank_that_falls_where_a_value_comes_is_caught(laws, monkeypatch):
         judge_sizes(RULES[1], laws)
 
 
+def judge_ranks(rule: ThresholdRule) -> None:
+    """How many values lie beyond the quantile of up to 2000."""
+    beyond = [count - rule.rank(count) + 1 for count in range(2000)]
+    assert {0, 1} >= set(np.diff(beyond).tolist())
+    assert 1 == rule.rank(0) == rule.rank(1)
+
+
 def test_at_most_one_more_value_lies_beyond_the_quantile_for_each_that_comes():
     for rule in RULES:
-        beyond = [count - rule.rank(count) + 1 for count in range(2000)]
-        assert {0, 1} >= set(np.diff(beyond).tolist())
-        assert 1 == rule.rank(0) == rule.rank(1)
+        judge_ranks(rule)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_the_conditions_give_epsilon_and_delta(rule):
+def test_a_rank_that_jumps_by_two_is_caught(laws, monkeypatch):
+    """By the count of values beyond it, and by the law of the threshold, which it makes too far."""
+    right = ThresholdRule.rank
+
+    def wrong(self: ThresholdRule, count: int) -> int:
+        beyond = count - right(self, count) + 1
+        return count - min(beyond + beyond % 2, count) + 1
+
+    monkeypatch.setattr(ThresholdRule, "rank", wrong)
+    for rule in RULES:
+        with pytest.raises(AssertionError):
+            judge_ranks(rule)
+    with pytest.raises(AssertionError):
+        judge_sizes(RULES[1], laws)
+
+
+def judge_noise(rule: ThresholdRule) -> None:
     """P(|Z| > z) = e^-z, beyond the z up to which no ratio exceeds e^epsilon; and by quadrature."""
     a, b = float(rule.a), float(rule.b)
     assert b <= a
-    assert math.exp(-(a + b) / math.expm1(b)) <= float(rule.delta)
+    assert math.exp(-(a + b) / math.expm1(b)) <= float(rule.delta), "the tail"
     z = np.linspace(-60, 60, 2_000_001)
     for shift, growth in itertools.product((-a, 0, a), (-b, 0, b)):
         scale = math.exp(growth)
         moved = shift * min(1, scale)
         p, q = np.exp(-np.abs(z)) / 2, np.exp(-np.abs(z - moved) / scale) / (2 * scale)
         excess = np.maximum(p - math.exp(float(rule.epsilon)) * q, 0).sum() * (z[1] - z[0])
-        assert excess <= float(rule.delta)
+        assert excess <= float(rule.delta), "the excess"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_conditions_give_epsilon_and_delta(rule):
+    judge_noise(rule)
+
+
+@pytest.mark.parametrize(("name", "match"), [("b", "tail"), ("a", "excess")])
+def test_a_scale_or_a_center_that_may_move_further_is_caught(name, match):
+    """Twins: twice the b, which is still below a, or twice the a."""
+    rule = ThresholdRule(1, Fraction(1, 100), Fraction(1, 4), Fraction(6, 1000))
+    rule.__dict__[name] = 2 * getattr(rule, name)
+    with pytest.raises(AssertionError, match=match):
+        judge_noise(rule)
 
 
 def test_a_threshold_without_kappa_is_caught(laws):
@@ -183,17 +217,39 @@ def test_a_bound_that_is_the_local_sensitivity_alone_is_caught(laws, monkeypatch
         judge(RULES[0], laws)
 
 
-def test_rounding_leaves_the_bound_smooth_where_it_decays_for_long():
-    """Long lists: the bound falls by e^-bk over thousands of k, and floats err at each."""
+def long_pairs() -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    """Neighbors of 4000 values, with a rank: random ones, and those whose far gap comes nearer."""
     rng = np.random.default_rng(9)
     values = np.sort(rng.exponential(size=4000) * 100).astype(np.int64).astype(float).clip(0, 5000)
-    b = Fraction(1, 300)
     for _ in range(40):
         other = values.copy()
         other[rng.integers(4000)] = rng.choice([0, 5000])
-        one, two = (smooth_bound(v, 3900, b, 5000.0) for v in (values, other))
-        least, most = sorted((one, two))
+        yield values, other, 3900
+    for zeros in (10, 1000, 3900):  # the bound is 5000 e^-bk, and k one less: all that is allowed
+        values = np.where(np.arange(4000) < zeros, 0.0, 5000.0)
+        yield values, np.concatenate([values[1:], [5000.0]]), 5
+
+
+def judge_long(bound: Any) -> None:
+    """Long lists: the bound falls by e^-bk over thousands of k, and floats err at each."""
+    b = Fraction(1, 300)
+    for *lists, rank in long_pairs():
+        least, most = sorted(bound(values, rank, b, 5000.0) for values in lists)
         assert most * exp_bracket(b, 100)[1] <= least * 2**100
+
+
+def test_rounding_leaves_the_bound_smooth_where_it_decays_for_long():
+    judge_long(smooth_bound)
+
+
+def test_a_bound_that_decays_faster_than_it_is_told_is_caught():
+    """A twin: as an error of 2^-36 in b would have it."""
+
+    def wrong(values: Any, rank: int, b: Fraction, most: float) -> Fraction:
+        return smooth_bound(values, rank, b + Fraction(1, 1 << 36), most)
+
+    with pytest.raises(AssertionError):
+        judge_long(wrong)
 
 
 def test_what_the_proof_does_not_cover_is_refused():

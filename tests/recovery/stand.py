@@ -25,6 +25,7 @@ from tidegauge.mechanisms.selection import Select
 from tidegauge.planning.parts import Clip
 from tidegauge.planning.plan import Clock, Plan, PlannedGauge, TimeColumn
 from tidegauge.planning.settings import Settings
+from tidegauge.planning.verified import verify_plan
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import Event, NeighboringRelation, Neighbors
 from tidegauge.strategies.decay import Exponential, Running, Step, Window
@@ -140,7 +141,7 @@ def drawn_plan_of(*, end=48, first=12):
         clip=threshold_of(asked, cost, Event()),
     )  # fmt: skip
     made = replace(plan, guarantee=guarantee, gauges=(one,))
-    made.verify()
+    verify_plan(made)
     return made
 
 

@@ -16,7 +16,8 @@ from tidegauge.errors import StoreBehind
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.request import Request
 from tidegauge.planning.parts import neighbors_of
-from tidegauge.planning.plan import IdUnit, Plan
+from tidegauge.planning.plan import IdUnit
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.unit import Contributions, Event, NeighboringRelation
 
@@ -34,7 +35,7 @@ def sets_plan(unit=None, end=48):
     mechanism = design(request)
     gauge = replace(plan.gauges[0], views=STEPS, every=(), mechanism=mechanism, max_items=2)
     made = replace(plan, unit=unit, guarantee=PureDP(1), gauges=(gauge,), event="basket")
-    assert Plan.from_bytes(made.canonical()) == made
+    assert plan_from_bytes(made.canonical()) == made
     return made
 
 

@@ -106,7 +106,7 @@ def test_a_second_release_is_charged_in_full_and_draws_everything_anew(place):
     second = measured(place)
     assert 2 == outcome.releases
     ledger = json.loads(place.files()["ledger.json"])
-    assert 2 * [PLAN.ledger.events()["events"][0]] == ledger["events"]["events"]
+    assert 2 * [PLAN.charged().events()["events"][0]] == ledger["events"]["events"]
     assert [1, 11] == [charge["from_step"] for charge in ledger["charges"]]
     assert (first[:10] == second[:10]).all()  # these were never measured again
     assert (first[10:20] != second[10:20]).all()  # and these, for the same data, with other noise

@@ -18,6 +18,7 @@ from tidegauge.planning.config import config_of
 from tidegauge.planning.described import described
 from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.planning.widest import ratio_to_bound
 from tidegauge.planning.words import span_in_words, view_in_words
 from tidegauge.strategies.decay import full_after
@@ -221,7 +222,7 @@ def test_a_config_refuses_what_it_cannot_mean(tmp_path, views, says):
 def test_a_config_names_its_views(tmp_path, view, name, decay):
     plan = plan_of(config(tmp_path, f"[{view}, running]"))
     assert (name, decay) == plan.gauges[0].views[0]
-    assert type(plan).from_bytes(plan.canonical()) == plan
+    assert plan_from_bytes(plan.canonical()) == plan
 
 
 def test_a_view_that_is_only_anticipated_is_designed_for_and_not_published(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegauge.errors import InvalidParameter, StoreBehind, StoreMismatch
+from tidegauge.planning.verified import plan_from_bytes
 
 if TYPE_CHECKING:
     from tidegauge.planning.plan import Plan
@@ -84,8 +85,6 @@ def plan_of_file(path: Path) -> Plan:
         InvalidParameter: It is none, its numbers contradict, or it is written in other words.
         BudgetExceeded: Its gauges exceed its guarantee.
     """
-    from tidegauge.planning.plan import Plan
-
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -94,7 +93,7 @@ def plan_of_file(path: Path) -> Plan:
             f"Expected a plan file at {path}, got: {problem.strerror}. Nothing can be read from "
             'it. Write one with "tidegauge plan CONFIG -o plan.json".'
         ) from None
-    plan = Plan.from_bytes(data)
+    plan = plan_from_bytes(data)
     if plan.canonical() != data:
         raise InvalidParameter(
             f"Expected {path} byte for byte as it was written, got the same plan in another form. "
@@ -107,11 +106,10 @@ def plan_of_file(path: Path) -> Plan:
 def _stored(store: Path) -> Plan | None:
     """Return the plan that a store has accepted, if there is one that can be read."""
     from tidegauge.engine.status import status_of
-    from tidegauge.planning.plan import Plan
 
     if not store.is_file():
         return None
     try:
-        return Plan.from_bytes(status_of(store).plan)
+        return plan_from_bytes(status_of(store).plan)
     except (InvalidParameter, StoreBehind, StoreMismatch):
         return None  # the run itself opens the store, and says what is wrong with it

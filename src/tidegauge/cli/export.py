@@ -172,7 +172,7 @@ def _tell_ratio(terminal: Terminal, opened: PublishedView) -> None:
     """Say how good a view is that was not planned for."""
     gauge = opened.view.gauge
     if gauge.kind == "mean" or gauge.clip is not None:
-        what = "means" if gauge.kind == "mean" else "clips that move"
+        what = "means" if gauge.kind == "mean" else "clips that are found"
         terminal.say(
             f"{opened.name} was not planned. No lower bound is known for {what}; the intervals say "
             "how far each may be off."

@@ -156,7 +156,7 @@ def _latest(view: PublishedView) -> list[str]:
 
 
 def _with_reasons(view: PublishedView) -> bool:
-    """Whether a value may be missing: of means, and under a clip that moves."""
+    """Whether a value may be missing: of means, and under a clip that is found."""
     return view.view.gauge.kind == "mean" or view.view.gauge.clip is not None
 
 

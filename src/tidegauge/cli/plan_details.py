@@ -100,7 +100,9 @@ def tell_budget(terminal: Terminal, told: dict[str, Any]) -> None:
             f"{significant(view['half_width'])} (asked: at most {view['asked']:g})."
         )
         if "clip" in view:
-            terminal.data("What the clip cuts off comes on top; a clip that moves adds some noise.")
+            terminal.data(
+                "What the clip cuts off comes on top, and some noise where a clip is chosen again."
+            )
     terminal.data("")
 
 

@@ -11,6 +11,7 @@ from tidegauge.cli.command import command
 from tidegauge.cli.counts import meaning
 from tidegauge.cli.latest import moment
 from tidegauge.cli.terminal import Column, Terminal
+from tidegauge.planning.verified import plan_from_bytes
 
 if TYPE_CHECKING:
     from tidegauge.engine.status import Status
@@ -32,12 +33,11 @@ def status(terminal: Terminal, store: Path) -> None:
     and totals clamped. It waits for no lock and changes nothing.
     """
     from tidegauge.engine.status import status_of
-    from tidegauge.planning.plan import Plan
     from tidegauge.planning.promise import odds
     from tidegauge.planning.settings import default_mark
 
     seen = status_of(store)
-    plan = Plan.from_bytes(seen.plan)
+    plan = plan_from_bytes(seen.plan)
     if terminal.as_json:
         terminal.document(_document(seen, plan))
         return
@@ -49,7 +49,7 @@ def status(terminal: Terminal, store: Path) -> None:
     terminal.data(f"Plan: {plan.sha256}")
     terminal.data(f"Charged: {len(seen.spends)} x {plan.guarantee!r}\n")
     terminal.data(f"{odds(plan, max(1, len(seen.spends)))}\n")
-    charges = [[one.name, _cost(one.cost)] for one in plan.ledger.charges]
+    charges = [[one.name, _cost(one.cost)] for one in plan.charged().charges]
     terminal.table("Ledger of one release", [Column("gauge"), Column("cost")], charges)
     counts = [[name, f"{n:,}", meaning(name)] for name, n in sorted(seen.counters.items())]
     terminal.data("")

@@ -27,6 +27,7 @@ from tidegauge.errors import (
     StoreMismatch,
 )
 from tidegauge.planning.plan import Plan
+from tidegauge.planning.verified import plan_from_bytes
 
 __all__ = ["Claim"]
 
@@ -172,7 +173,7 @@ class Claim:
         if not path.exists():
             return
         try:
-            other = Plan.from_bytes(path.read_bytes()).fingerprint
+            other = plan_from_bytes(path.read_bytes()).fingerprint
         except (OSError, InvalidParameter, BudgetExceeded):
             raise StoreMismatch(
                 f"Expected at {path} the plan of what is published beside it, got none that can be "

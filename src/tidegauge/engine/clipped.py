@@ -1,4 +1,4 @@
-"""Blocks of a gauge whose clip moves: two measurements and the clip, side by side in each row.
+"""Blocks of a gauge whose clip is found: what was measured and the clip, side by side in each row.
 
 The row of a step holds the measured values, in units of the clip, the counts of magnitudes, if the
 clip is chosen from them, and the clip that was in force: how far below and above 0, in grains, and

@@ -56,7 +56,7 @@ class Decoders:
         return [name for name, reading in self._readings.items() if reading.step <= first]
 
     def clips(self, name: str) -> Int64 | None:
-        """Return every clip of a gauge so far; None: it has none that move."""
+        """Return every clip of a gauge so far; None: it has none that is found."""
         reading = self._readings[name]
         return reading.choices if isinstance(reading, ClippedReading) else None
 

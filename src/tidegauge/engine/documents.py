@@ -47,7 +47,7 @@ def spend_of(plan: Plan, store: str, step: int, day: str) -> Spend:
         step: Steps that are committed in it.
         day: The day of the decision, as ``2013-01-31``.
     """
-    gauges = {charge.name: charge.cost.event() for charge in plan.ledger.charges}
+    gauges = {charge.name: charge.cost.event() for charge in plan.charged().charges}
     return Spend(store, plan.fingerprint, step, day, gauges, store_secret("release").hex()[:32])
 
 
@@ -122,7 +122,7 @@ def ledger_data(plan: Plan, spends: Sequence[Spend]) -> dict[str, Any]:
         for gauge, event in spend.gauges.items()
     ]
     releases = max(1, len(spends))
-    currency, delta = plan.ledger.currency, delta_of(plan, releases)
+    currency, delta = plan.charged().currency, delta_of(plan, releases)
     names = (
         {"names": rounded_up(releases * plan.delta_for_names, 9)} if plan.delta_for_names else {}
     )

@@ -24,8 +24,9 @@ from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.selector import Chosen, ChosenReading
 from tidegauge.planning.durations import steps_in
-from tidegauge.planning.plan import Plan, PlannedGauge
+from tidegauge.planning.plan import PlannedGauge
 from tidegauge.planning.promise import promise
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.strategies.decay import Decay, Window
 from tidegauge.strategies.rescaled import refuse_rescaled
 from tidegauge.strategies.strategy import Float64, Int64
@@ -64,7 +65,7 @@ class PublicFolder:
                 "numbers mean nothing. Name the folder that `public:` of the config names."
             ) from None
         try:
-            self.plan = Plan.from_bytes(data)
+            self.plan = plan_from_bytes(data)
         except (InvalidParameter, BudgetExceeded) as problem:
             raise InvalidInput(
                 f"Expected {self.path / 'plan.json'} as it was published, got another file. "

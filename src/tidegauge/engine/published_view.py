@@ -106,7 +106,8 @@ class PublishedView:
             if self.view.gauge.kind == "mean" or self.view.gauge.clip is not None:
                 raise InvalidParameter(
                     "Expected counts or sums of fixed bounds, got means, or sums under a clip "
-                    "that moves. Of these the largest may be those of the most noise. Leave it out."
+                    "that is found. Of these the largest may be those of the most noise. Leave it "
+                    "out."
                 )
             if not self.view.gauge.by or RANKED.intersection(dict(self.view.gauge.by)):
                 raise InvalidParameter(
@@ -159,7 +160,7 @@ class PublishedView:
         where it is read.
 
         Raises:
-            InvalidParameter: Of means, and under a clip that moves, no lower bound is known.
+            InvalidParameter: Of means, and under a clip that is found, no lower bound is known.
         """
         self._refuse_without_bound()
         return ratio_to_bound(self.view.gauge.mechanism, self.view.decay, self.view.every)
@@ -168,7 +169,7 @@ class PublishedView:
         """Return what the ratio would be, had the gauge been designed for this view alone.
 
         Raises:
-            InvalidParameter: Of means, and under a clip that moves, no lower bound is known.
+            InvalidParameter: Of means, and under a clip that is found, no lower bound is known.
         """
         self._refuse_without_bound()
         decay = self.view.decay
@@ -182,5 +183,5 @@ class PublishedView:
         if gauge.kind == "mean" or gauge.clip is not None:
             raise InvalidParameter(
                 f"Expected counts or sums of fixed bounds, got {gauge.name}. No lower bound is "
-                "known for means and clips that move. See the intervals in numbers."
+                "known for means and clips that are found. See the intervals in numbers."
             )

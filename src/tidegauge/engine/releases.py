@@ -72,7 +72,7 @@ class Published:
         shown: The cells, where they are discovered: each has releases from its own step on.
         past: Discovered cells have rows of the steps before they were named, too, unless ranked.
         top: How many cells are shown at a step, the largest in their order; None: all.
-        clips: Where a clip moves, every one so far: rows (first step, below, above), in grains.
+        clips: Where a clip is found, every one so far: rows (first step, below, above), in grains.
         chosen: Where cells are chosen, which they are, and how many switches were made.
         origin: The step, from 0, at which ``chosen`` begins.
     """
@@ -137,7 +137,7 @@ class Published:
     def noise_std(self, numbers: Int64) -> Float64:
         """Return the noise's standard deviation at each step (from 1), in the column's units.
 
-        Of a mean, which is a ratio, and under a clip that moves: NaN, see :meth:`numbers`.
+        Of a mean, which is a ratio, and under a clip that is found: NaN, see :meth:`numbers`.
         """
         if self.gauge.kind == "mean" or self.gauge.clip is not None:
             return np.full(len(numbers), np.nan)
@@ -146,8 +146,8 @@ class Published:
     def half_width(self, numbers: Int64) -> Float64:
         """Return half the interval's width at each step (from 1), in the column's units.
 
-        Of a mean it depends on how many events there are, and under a clip that moves on the clip:
-        NaN, see :meth:`numbers`.
+        Of a mean it depends on how many events there are, and under a clip that is found on the
+        clip: NaN, see :meth:`numbers`.
         """
         if self.gauge.kind == "mean" or self.gauge.clip is not None:
             return np.full(len(numbers), np.nan)
@@ -188,7 +188,7 @@ class Published:
         return Numbers(value, self.noise_std(numbers)[:, np.newaxis], value - half, value + half)
 
     def _clipped(self, numbers: Int64, grains: Float64, clips: Int64) -> Numbers:
-        """The same under a clip that moves."""
+        """The same under a clip that is found."""
         reading = noise_under(self.gauge.clipped, clips)
         low, high = reading.clips(numbers)
         waits = reading.waits(numbers)[:, np.newaxis]

@@ -71,7 +71,7 @@ class Totals:
             private.
         seen_at: Returns, by name of the gauge, what counts of different values need when a step
             in ``[first, last]`` begins; private, stored alike. Empty without such a gauge.
-        values: Of gauges whose clip moves, all values in place of sums; private.
+        values: Of gauges whose clip is found, all values in place of sums; private.
     """
 
     arrays: dict[str, Int64] = field(repr=False)

@@ -1,4 +1,4 @@
-"""Values of events, kept exactly until their steps are measured: a clip that moves needs them.
+"""Values of events, kept exactly until their steps are measured: a clip that is found needs them.
 
 Memory: 16 bytes an event of the steps of a run, as much again while they are sorted. Nothing of it
 is stored: a step's values are in the sources until the step is measured, and in no file after it.

@@ -179,7 +179,7 @@ def candidates(request: Request, cost: Cost, names: Fraction = Fraction(0)) -> I
     for name, strategy in tried:
         try:
             if request.rescaled and not (serves_rescaled(strategy) and kind is GaussianCost):
-                raise UnsupportedCombination("its noise under a clip that moves is not known")
+                raise UnsupportedCombination("its noise under a clip that is found is not known")
             check_distinct(strategy, request.neighbors)
             best, law = funded(strategy, request, cost)
             views = tuple(_predicted(request, best, law, cost))

@@ -230,7 +230,7 @@ def _unsupported(request: Request, tried: Sequence[Candidate]) -> UnsupportedCom
     elif request.discover is not None:
         asked, remedy = "items that are discovered", "Lower max_per_step, or declare a nearer end"
     else:
-        asked, remedy = "a clip that moves" if request.rescaled else "", "Declare a nearer end"
+        asked, remedy = "a clip that is found" if request.rescaled else "", "Declare a nearer end"
     if asked:
         refused = next(candidate.verdict for candidate in tried if candidate.plan is None)
         reason = refused.removeprefix("refused: ").removesuffix(".")

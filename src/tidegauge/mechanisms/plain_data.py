@@ -102,13 +102,6 @@ class Reader:
             raise self._refusal(f"Expected {self._what}.{name} to be a list, got {shown(value)}.")
         return tuple(value)
 
-    def optional_items(self, name: str) -> tuple[Any, ...] | None:
-        """Return a field that is a list or null."""
-        if self._left.get(name, "") is None:
-            self.take(name)
-            return None
-        return self.items(name)
-
     def text(self, name: str) -> str:
         """Return a field that is text."""
         value = self.take(name)

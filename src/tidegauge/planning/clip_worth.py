@@ -17,7 +17,7 @@ __all__ = ["clip_worth"]
 def clip_worth(plan: Plan, gauge: PlannedGauge) -> tuple[float, str]:
     """Return in parts of the bound how small the best clip has to be, and that in a sentence.
 
-    A clip that moves takes Gaussian noise. Where delta is small and views are short, the bound
+    A clip that is found takes Gaussian noise. Where delta is small and views are short, the bound
     itself may have less with discrete Laplace noise, which a gauge without a clip could have. Of
     several gauges that depends on the others, and is not told.
 

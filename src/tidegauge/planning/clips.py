@@ -1,4 +1,4 @@
-"""A clip that is chosen from published numbers: what it costs, moves, and stands beside."""
+"""A clip that is found: how far a unit moves what is measured, and what it stands beside."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refuse_beside_clip(
     views: Iterable[View],
     refuse: Callable[[str, str], None],
 ) -> None:
-    """Note what has no meaning beside a clip that moves.
+    """Note what has no meaning beside a clip that is found.
 
     Args:
         read: One gauge, with ``clip: auto``.
@@ -76,8 +76,8 @@ def refuse_beside_clip(
     if read.strategy is not None:
         refuse(
             "strategy",
-            "Expected no strategy beside clip, got one. The noise under a clip that moves is known "
-            "for our own alone. Remove one of them.",
+            "Expected no strategy beside clip, got one. The noise under a clip that is found is "
+            "known for our own alone. Remove one of them.",
         )
     if read.totals:
         refuse(

@@ -66,7 +66,7 @@ AVERAGED = frozenset(["count", "count_std"])
 """Columns that releases of means have beside the others."""
 
 CLIPPED = frozenset(["clip_low", "clip_high"])
-"""Columns that releases under a clip that moves have beside the others."""
+"""Columns that releases under a clip that is found have beside the others."""
 
 MEASURED = frozenset(["first_step", "visible_from", "measured"])
 """Columns of a measurement of discovered cells, beside which their names stand."""

@@ -35,6 +35,7 @@ from tidegauge.planning.parts import (
     neighbors_of,
 )
 from tidegauge.planning.plan import Plan
+from tidegauge.planning.verified import verify_plan
 from tidegauge.privacy.costs import ThresholdCost
 from tidegauge.privacy.unit import Contributions, Event, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Decay
@@ -67,7 +68,7 @@ def plan_of(config: Config) -> Plan:
         multiline=config.multiline,
         event=config.event,
     )
-    plan.verify()
+    verify_plan(plan)
     return plan
 
 

@@ -35,8 +35,7 @@ def delta_of(plan: Plan, releases: int = 1) -> Fraction:
     Names of discovered cells and clips of first values cost their part with every release.
     """
     if isinstance(plan.guarantee, ApproxDP):
-        again = plan.delta_for_names if plan.thresholds is None else plan.thresholds.delta
-        return plan.guarantee.delta + (releases - 1) * again
+        return plan.guarantee.delta + (releases - 1) * _delta_apart(plan)
     return Fraction(0) if isinstance(plan.guarantee, PureDP) else _DELTA
 
 
@@ -52,8 +51,12 @@ def epsilon_of(plan: Plan, releases: int = 1) -> Fraction:
 
 def noise_delta_of(plan: Plan) -> Fraction:
     """Return the delta at which the noise is read; names or clips of first values have a part."""
-    apart = plan.delta_for_names if plan.thresholds is None else plan.thresholds.delta
-    return (delta_of(plan) or _DELTA) - apart
+    return (delta_of(plan) or _DELTA) - _delta_apart(plan)
+
+
+def _delta_apart(plan: Plan) -> Fraction:
+    """What is set apart of delta, for names or for clips of first values; no plan has both."""
+    return plan.delta_for_names if plan.thresholds is None else plan.thresholds.delta
 
 
 def delta_in_words(plan: Plan, releases: int = 1) -> str:

@@ -54,19 +54,21 @@ def refuse_not_set_apart(costs: Iterable[AnyCost], apart: ApproxDP | None) -> No
     """Refuse thresholds that spend more than was set apart for them.
 
     Raises:
-        BudgetExceeded: In epsilon or in delta.
+        BudgetExceeded: In epsilon or in delta; its attributes are of the one that is exceeded.
     """
     drawn = [cost for cost in costs if isinstance(cost, ThresholdCost)]
     epsilon = sum((cost.epsilon for cost in drawn), Fraction(0))
     delta = sum((cost.delta for cost in drawn), Fraction(0))
     if not drawn or (apart and epsilon <= apart.epsilon and delta <= apart.delta):
         return
-    most = Fraction(0) if apart is None else apart.epsilon
+    nothing = Fraction(0)
+    parts = (nothing, nothing) if apart is None else (apart.epsilon, apart.delta)
+    needed, most = (epsilon, parts[0]) if epsilon > parts[0] else (delta, parts[1])
     raise BudgetExceeded(
         f"Expected thresholds within what is set apart for them, got more than {apart!r}. Noise is "
         "made for the rest, so that together they would exceed what was promised. Give "
         "Ledger(..., thresholds=ApproxDP(epsilon, delta)) their sums.",
-        needed=epsilon,
+        needed=needed,
         left=most,
         total=most,
     )

@@ -26,7 +26,6 @@ from tidegauge.privacy.apart import (
     without_thresholds,
 )
 from tidegauge.privacy.conversion import (
-    epsilon_from_mu,
     mu_from_epsilon_delta,
     rho_from_epsilon_delta,
 )
@@ -254,7 +253,8 @@ class Ledger:
         Gaussian gauges alone are exactly GDP, whatever the currency. To be read for charges that
         were fixed before the first release; for charges chosen from releases, the guarantee
         itself is what is proved. With ``delta_for_names`` or ``thresholds`` it is an (epsilon,
-        delta) pair, for a chance to be shown is no noise, and neither is a threshold.
+        delta) pair, for a chance to be shown is no noise, and neither is a threshold. Thresholds
+        alone are charged all that is set apart for them.
 
         Args:
             releases: How often everything was released; each time costs all of it again, and may
@@ -266,17 +266,32 @@ class Ledger:
             >>> ledger.total()
             GaussianDP(mu=1)
         """
-        noise = self._spent_on_noise(releases)
-        return noise if noise is None else self._with_thresholds(noise, releases)
+        noise, apart = self.spent_on_noise(releases), self._thresholds
+        if noise is not None and self._delta_for_names:
+            return self._with_names(noise, releases)
+        if apart is None or not self._charges:
+            return noise
+        if noise is None:
+            return ApproxDP(releases * apart.epsilon, releases * apart.delta)
+        return self._with_thresholds(noise, apart, releases)
 
-    def _spent_on_noise(self, releases: int) -> Guarantee | None:
-        """The same without thresholds."""
+    def spent_on_noise(self, releases: int = 1) -> PureDP | ZCDP | GaussianDP | None:
+        """Return what noise and choices amount to, without names and thresholds; None: nothing.
+
+        Args:
+            releases: How often everything was released; each time costs all of it again.
+
+        Examples:
+            >>> ledger = Ledger(ApproxDP(1, 1e-9), delta_for_names=Fraction(1, 10**10))
+            >>> ledger.charge({"visits": GaussianCost(Fraction(1, 100))})
+            >>> ledger.spent_on_noise(4), ledger.total().delta
+            (GaussianDP(mu=0.2), Fraction(1, 1000000000))
+        """
         costs = [c.cost for c in self._charges if not isinstance(c.cost, ThresholdCost)]
         if not costs:
             return None
         if all(isinstance(cost, GaussianCost) for cost in costs):
-            mu = sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED))
-            return self._with_names(mu, releases) if self._delta_for_names else GaussianDP(mu)
+            return GaussianDP(sqrt_up(releases * _sum(self._charges, Currency.MU_SQUARED)))
         if all(isinstance(cost, PureCost) for cost in costs) and (
             self._currency is Currency.EPSILON
         ):
@@ -285,19 +300,16 @@ class Ledger:
             return ZCDP(releases * self._spent)
         return GaussianDP(sqrt_up(releases * self._spent))
 
-    def _with_names(self, mu: Fraction, releases: int) -> ApproxDP:
+    def _with_names(self, noise: Guarantee, releases: int) -> ApproxDP:
         """What noise and names amount to together: their deltas add up."""
         assert isinstance(self._noise, ApproxDP)
-        epsilon = epsilon_from_mu(mu, releases * self._noise.delta)
+        epsilon = epsilon_at(noise, releases * self._noise.delta)
         if releases == 1 and not self.left:  # all of it, but for the last digit of a conversion
             epsilon = self._noise.epsilon
         return ApproxDP(epsilon, releases * (self._noise.delta + self._delta_for_names))
 
-    def _with_thresholds(self, noise: Guarantee, releases: int) -> Guarantee:
+    def _with_thresholds(self, noise: Guarantee, apart: ApproxDP, releases: int) -> ApproxDP:
         """What noise and thresholds amount to together: both parameters add up."""
-        apart = self._thresholds
-        if apart is None:
-            return noise
         assert isinstance(self._noise, ApproxDP)
         epsilon, delta = epsilon_at(noise, self._noise.delta), self._noise.delta
         if releases == 1 and not self.left:

@@ -58,7 +58,7 @@ def refuse_rescaled(name: str, decay: Decay) -> None:
     if not isinstance(decay, Step | Running | Window | Exponential):
         raise UnsupportedCombination(
             f"Expected steps, running sums, windows and half-lives, got {shown(name)}. The noise "
-            "of others under a clip that moves is not computed. Declare a fixed clip, or leave "
+            "of others under a clip that is found is not computed. Declare a fixed clip, or leave "
             "the view out."
         )
 

@@ -221,8 +221,7 @@ def test_how_many_values_there_were_is_told_by_nothing(drawn_at):
     first = public(FirstMeter, OTHERS, drawn_at)
     for events in ([], OTHERS[1:], [*OTHERS, (0, 0, 7)], OTHERS * 50):
         assert first == public(FirstMeter, events, drawn_at)
-    with pytest.raises(AssertionError):
-        assert public(TellsHowMany, OTHERS, drawn_at) == public(TellsHowMany, [], drawn_at)
+    assert public(TellsHowMany, OTHERS, drawn_at) != public(TellsHowMany, [], drawn_at)
 
 
 def seeded(plan):

@@ -10,11 +10,11 @@ from tidegauge.errors import InvalidParameter
 from tidegauge.planning.config import config_of
 from tidegauge.planning.constants import declared
 from tidegauge.planning.described import described
-from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.sentences import at_rest, left_out
 from tidegauge.planning.statement import privacy_text
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.strategies.blocks import Blocks, OpenBlocks
 from tidegauge.strategies.decay import Running, Window
 from tidegauge.strategies.distinct import Anchored, Shaped
@@ -111,7 +111,7 @@ def test_what_has_no_meaning_is_refused_at_its_place(read, gauge, expected):
 def test_a_plan_comes_back_from_its_bytes(planned):
     for window in ("1d", "running", "1h"):
         plan = planned(text_of(f"{{count_distinct: {{column: tailnum, window: {window}}}}}"))
-        assert plan == Plan.from_bytes(plan.canonical())
+        assert plan == plan_from_bytes(plan.canonical())
         assert Fraction(1) == plan.gauges[0].round_to
 
 
@@ -159,7 +159,7 @@ def of_nothing(gauge):
 def test_a_plan_that_was_changed_is_refused(planned, change):
     plan = planned(text_of("{count_distinct: {column: tailnum, window: 1d}}"))
     with pytest.raises(InvalidParameter):
-        Plan.from_bytes(changed(plan, change))
+        plan_from_bytes(changed(plan, change))
 
 
 def test_another_window_is_another_declaration(planned):
@@ -182,7 +182,7 @@ def test_a_weaker_strategy_in_a_plan_is_refused(planned):
         gauge["mechanism"]["law"]["scale"] = str(scale * Fraction(3, 4))
 
     with pytest.raises(InvalidParameter, match="noise scale"):
-        Plan.from_bytes(changed(plan, cheaper))
+        plan_from_bytes(changed(plan, cheaper))
 
 
 def test_it_is_told_in_words(planned):

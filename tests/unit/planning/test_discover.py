@@ -15,13 +15,13 @@ from tidegauge.errors import BudgetExceeded, InvalidParameter
 from tidegauge.mechanisms.discovery import Discover
 from tidegauge.planning.config import config_of
 from tidegauge.planning.described import described
-from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.promise import odds
 from tidegauge.planning.schema import config_schema
 from tidegauge.planning.spending import k_events
 from tidegauge.planning.statement import Further, first_page, privacy_data, privacy_text
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.privacy.guarantee import ApproxDP, GaussianDP
 from tidegauge.privacy.k_events import k_event_table
 from tidegauge.strategies.blt import Comb
@@ -141,7 +141,7 @@ def test_running_names_need_an_end(read):
 @pytest.mark.parametrize("text", [CONFIG, CROSSED, TWO], ids=["one", "crossed", "two"])
 def test_a_plan_file_says_it_and_is_read_back(planned, text):
     plan = planned(text)
-    again = Plan.from_bytes(plan.canonical())
+    again = plan_from_bytes(plan.canonical())
     assert plan == again
     assert plan.canonical() == again.canonical()
     gauge = json.loads(plan.canonical())["gauges"][0]
@@ -154,7 +154,7 @@ def test_delta_is_split_between_names_and_noise(planned):
     to, miles = (gauge.mechanism.discovery.delta for gauge in plan.gauges)
     assert (Fraction(1, 8 * 10**6), Fraction(1, 4 * 10**6)) == (to, miles)
     assert plan.delta_for_names == to + miles
-    assert plan.ledger.guarantee == plan.guarantee == ApproxDP(1, Fraction(1, 10**6))
+    assert plan.charged().guarantee == plan.guarantee == ApproxDP(1, Fraction(1, 10**6))
 
 
 def changed(plan, path, value):
@@ -193,10 +193,10 @@ FOUND = (*GAUGE, "mechanism", "discovery")
 def test_a_plan_file_that_was_changed_is_refused(planned, path, value):
     plan = planned()
     if path[-1] == "view":  # what was asked may be left open: then any view that pays may stand
-        assert Plan.from_bytes(changed(plan, path, value)).fingerprint != plan.fingerprint
+        assert plan_from_bytes(changed(plan, path, value)).fingerprint != plan.fingerprint
         return
     with pytest.raises((InvalidParameter, BudgetExceeded)):
-        Plan.from_bytes(changed(plan, path, value))
+        plan_from_bytes(changed(plan, path, value))
 
 
 def test_other_views_are_read_later_and_another_discovery_is_another_plan(planned):
@@ -321,7 +321,7 @@ def test_a_stranger_recomputes_epsilon_at_what_is_left_of_delta(planned):
 def test_the_statement_of_a_stored_plan_is_as_it_was_signed():
     """Change the golden files only with a changelog entry."""
     data = (GOLDEN / "discovered.plan.json").read_bytes()
-    plan = Plan.from_bytes(data)
+    plan = plan_from_bytes(data)
     assert data == plan.canonical()
     assert plan.sha256 == (GOLDEN / "discovered.sha256").read_text().strip()
     assert privacy_text(plan) == (GOLDEN / "discovered.PRIVACY.md").read_text()

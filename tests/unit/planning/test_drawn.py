@@ -13,10 +13,10 @@ from unit.planning.test_privacy_text import planned, spends_of
 
 from tidegauge.engine.documents import ledger_data
 from tidegauge.planning.described import described
-from tidegauge.planning.plan import Plan
 from tidegauge.planning.promise import guarantee_of_all, odds
 from tidegauge.planning.spending import delta_of, epsilon_of, k_events
 from tidegauge.planning.statement import Further, privacy_data, privacy_text
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.privacy.guarantee import ApproxDP
 
 TEXT = """\
@@ -41,7 +41,7 @@ def plan(request):
 
 
 def test_a_plan_is_read_back_as_it_was(plan):
-    again = Plan.from_bytes(plan.canonical())
+    again = plan_from_bytes(plan.canonical())
     assert (again, again.fingerprint) == (plan, plan.fingerprint)
     assert plan.thresholds == ApproxDP(Fraction(3, 40), Fraction(1, 8 * 10**6))
 
@@ -65,7 +65,7 @@ def test_releases_add_up(plan):
     assert (twice.epsilon, twice.delta) >= (epsilon_of(plan, 2), delta_of(plan, 2))
     noise = epsilon_of(plan, 1) - plan.thresholds.epsilon
     assert epsilon_of(plan, 2) > noise + 2 * plan.thresholds.epsilon
-    assert plan.ledger.total(2).delta == twice.delta
+    assert plan.charged().total(2).delta == twice.delta
 
 
 def test_odds_are_of_noise_and_clip_together(plan):

@@ -89,9 +89,9 @@ def test_a_plan_says_when_the_bound_has_less_noise_than_most_clips(tmp_path):
         parts = [
             float(p.half_width(decay, [100])[0]) / r for p, r in ((fixed, 1440), (found, UNIT))
         ]
-        least = min(plan.gauges[0].clipped.pays_below(), parts[0] / parts[1])
-        if views == "[step]":
-            assert words[views]["pays_below"] == pytest.approx(least * 1440, rel=1e-3)
+        exactly = 1e-3 if views == "[step]" else 5e-3  # the share alone; their fits differ a bit
+        assert words[views]["pays_below"] == pytest.approx(parts[0] / parts[1] * 1440, rel=exactly)
+        assert words[views]["pays_below"] <= plan.gauges[0].clipped.pays_below() * 1440
     assert "Laplace noise. Learning the clip pays if" in words["[step]"]["says"]
     assert words["[step]"]["pays_below"] < 0.5 * 1440
     assert "Laplace" not in words["[running]"]["says"]

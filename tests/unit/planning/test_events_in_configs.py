@@ -8,10 +8,10 @@ from unit.planning.configs import BASKETS, RECORDS, SMALL
 from tidegauge.errors import InvalidParameter
 from tidegauge.planning.config import config_of
 from tidegauge.planning.described import described
-from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.statement import privacy_data, privacy_text
+from tidegauge.planning.verified import plan_from_bytes
 
 SETS = SMALL.replace("step: 1h", "step: 1h\nend: 2013-01-03T00:00:00Z\nevent: basket_id").replace(
     "{departures: count}",
@@ -95,7 +95,7 @@ def test_records_that_are_steps_are_in_no_sets(read):
 
 def test_noise_is_made_for_the_cells_of_an_event(read):
     plan = plan_of(read(SETS))
-    assert plan == Plan.from_bytes(plan.canonical())
+    assert plan == plan_from_bytes(plan.canonical())
     neighbors = {gauge.name: gauge.mechanism.neighbors for gauge in plan.gauges}
     assert (2 * 3, 2 * 3**2) == (
         neighbors["products"].event_l1,
@@ -128,7 +128,7 @@ def test_a_changed_plan_is_refused(read, change):
         "two values": changed("shops", high=2),
     }[change]
     with pytest.raises(InvalidParameter):
-        Plan.from_bytes(other.canonical())
+        plan_from_bytes(other.canonical())
 
 
 def test_a_plan_tells_what_of_its_ratio_is_for_sets(read):

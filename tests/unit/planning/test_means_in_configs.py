@@ -11,12 +11,12 @@ from tidegauge.mechanisms.mean import Bounds, MeanReading
 from tidegauge.planning.config import config_of
 from tidegauge.planning.constants import declared
 from tidegauge.planning.described import described
-from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.problems import ConfigError
 from tidegauge.planning.sentences import left_out
 from tidegauge.planning.statement import privacy_text
 from tidegauge.planning.target import budget_for, targets_of
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.privacy.guarantee import ApproxDP
 
 HEAD = FLIGHTS.split("gauges:")[0]
@@ -52,7 +52,7 @@ def test_a_mean_measures_sums_and_counts_with_one_noise(planned):
     assert neighbors.paired
     assert 2 * 150**2 == neighbors.event_l2_squared
     assert 150 << 20 == gauge.mechanism.max_per_step
-    again = Plan.from_bytes(plan.canonical())
+    again = plan_from_bytes(plan.canonical())
     assert plan == again
 
 
@@ -173,4 +173,4 @@ def test_a_plan_that_was_changed_is_refused(planned, change):
     plan = planned(text_of())
     other = replace(plan, gauges=(replace(plan.gauges[0], **change),))
     with pytest.raises(InvalidParameter):
-        Plan.from_bytes(other.canonical())
+        plan_from_bytes(other.canonical())

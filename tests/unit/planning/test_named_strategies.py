@@ -9,9 +9,9 @@ from tidegauge.errors import InvalidParameter, UnsupportedCombination
 from tidegauge.mechanisms.restoring import restore_gauge
 from tidegauge.planning.config import config_of
 from tidegauge.planning.described import described
-from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import compared, plan_of
 from tidegauge.planning.problems import ConfigError
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.strategies.blocks import Blocks
 from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.distinct import Anchored
@@ -42,7 +42,7 @@ def test_a_named_strategy_is_the_only_candidate(read):
     assert 1 == len(found.candidates)
     assert isinstance(found.plan.strategy, DecayedTree)
     plan = plan_of(config)
-    assert plan == Plan.from_bytes(plan.canonical())
+    assert plan == plan_from_bytes(plan.canonical())
     printed = compared(read("ExponentialSumAsPrinted"))[0].chosen
     assert 1.5 < printed.views[0].worst_std / found.chosen.views[0].worst_std < 2.5
 
@@ -141,7 +141,7 @@ def test_every_system_of_the_paper_can_be_asked_for(read, gauge, strategy, views
     config = _written(_gauge(f"{gauge}, strategy: {strategy}{shown}"))
     plan = plan_of(config)
     assert isinstance(plan.gauges[0].mechanism.strategy, kind)
-    assert plan == Plan.from_bytes(plan.canonical())
+    assert plan == plan_from_bytes(plan.canonical())
     assert all(1 <= view["ratio"] < math.inf for view in described(plan)["gauges"][0]["views"])
 
 

@@ -17,12 +17,12 @@ from unit.planning.configs import ALL, FLIGHTS
 from tidegauge.engine.documents import documents, ledger_data, spend_of, unit_sentence
 from tidegauge.planning.config import config_of
 from tidegauge.planning.constants import declared
-from tidegauge.planning.plan import Plan
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.promise import guarantee_of_all, odds, promise
 from tidegauge.planning.sentences import at_rest, duties, left_out, not_covered
 from tidegauge.planning.spending import epsilon_of, k_events
 from tidegauge.planning.statement import Further, first_page, privacy_data, privacy_text
+from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.privacy.conversion import epsilon_from_mu, epsilon_from_rho
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 
@@ -217,13 +217,13 @@ TABLE = ["2", "5", "10", "20", "50"]
 
 @cache
 def is_pure(case):
-    return isinstance(case.plan.ledger.total(), PureDP)
+    return isinstance(case.plan.charged().total(), PureDP)
 
 
 @cache
 def spent_of(case):
     """What all releases spend: mu, or epsilon of a pure one; by root of squares and by sum."""
-    costs = [charge.cost for charge in case.plan.ledger.charges] * case.releases
+    costs = [charge.cost for charge in case.plan.charged().charges] * case.releases
     if is_pure(case):
         return sum(float(cost.epsilon) for cost in costs)
     return math.sqrt(sum(float(cost.mu_squared) for cost in costs))
@@ -339,7 +339,7 @@ def test_the_statement_for_programs_and_every_sentence_of_its_parts_are_in_the_t
 @pytest.mark.parametrize("name", ["flights", "baskets", "records"])
 def test_the_statement_is_as_it_was_reviewed(name):
     # of the accepted numbers: a fit may differ in its last digits on another machine
-    plan = Plan.from_bytes((GOLDEN / f"{name}.plan.json").read_bytes())
+    plan = plan_from_bytes((GOLDEN / f"{name}.plan.json").read_bytes())
     assert privacy_text(plan) == (GOLDEN / f"{name}.PRIVACY.md").read_text()
 
 
@@ -377,7 +377,7 @@ def test_a_mixed_spend_is_read_through_its_divergence():
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_what_holds_for_all_releases_is_what_they_spend_or_more(guarantee, releases):
     plan = Case(guarantee=guarantee).plan
-    whole, spent = guarantee_of_all(plan, releases), plan.ledger.total(releases)
+    whole, spent = guarantee_of_all(plan, releases), plan.charged().total(releases)
     assert type(whole) is type(plan.guarantee)
     match whole:
         case PureDP(epsilon=epsilon):
@@ -390,7 +390,7 @@ def test_what_holds_for_all_releases_is_what_they_spend_or_more(guarantee, relea
         case _:
             assert whole.rho == releases * plan.guarantee.rho
     if isinstance(spent, GaussianDP):
-        assert spent.mu**2 >= releases * sum(c.cost.mu_squared for c in plan.ledger.charges)
+        assert spent.mu**2 >= releases * sum(c.cost.mu_squared for c in plan.charged().charges)
     assert [row.events for row in k_events(plan, releases)] == [2, 5, 10, 20, 50]
 
 

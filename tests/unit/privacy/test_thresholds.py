@@ -84,10 +84,29 @@ def test_nothing_can_be_set_apart_of_what_has_no_such_part(guarantee):
         Ledger(WHOLE, delta_for_names=Fraction(1, 10**10), thresholds=APART)
 
 
-def test_a_threshold_alone_settles_no_currency():
+@pytest.mark.parametrize(
+    ("cost", "needed", "most"),
+    [
+        (ThresholdCost(APART.epsilon, 2 * APART.delta), 2 * APART.delta, APART.delta),
+        (ThresholdCost(2 * APART.epsilon, APART.delta), 2 * APART.epsilon, APART.epsilon),
+    ],
+)
+def test_a_refusal_gives_the_numbers_of_what_is_exceeded(cost, needed, most):
+    with pytest.raises(BudgetExceeded) as refused:
+        Ledger(WHOLE, thresholds=APART).charge({"spend, threshold": cost})
+    assert (needed, most, most) == (
+        refused.value.needed,
+        refused.value.left,
+        refused.value.total,
+    )
+
+
+def test_a_threshold_alone_settles_no_currency_and_is_not_for_free():
     ledger = Ledger(WHOLE, thresholds=APART)
+    assert ledger.total() is None
     ledger.charge({"spend, threshold": COST})
-    assert (None, None) == (ledger.currency, ledger.total())
+    assert (None, APART) == (ledger.currency, ledger.total())
+    assert ApproxDP(3 * APART.epsilon, 3 * APART.delta) == ledger.total(3)
     assert price(COST, Currency.RHO) == price(COST, Currency.EPSILON) == 0
 
 
@@ -143,3 +162,17 @@ def test_adaptive_noise_beside_a_threshold_stays_within_the_sum():
             found = heads * gaussian_delta(Fraction(first), Fraction(epsilon))
             found += (1 - heads) * gaussian_delta(Fraction(second), Fraction(epsilon + 2 * e))
             assert found <= allowed
+
+
+def test_names_come_on_top_of_noise_of_every_kind_and_thresholds_too():
+    names = Fraction(1, 10**10)
+    for kind in (GaussianCost, PureCost):
+        ledger = Ledger(WHOLE, delta_for_names=names)
+        ledger.charge({"spend": ledger.split([2, 3], kind)[0]})
+        assert isinstance(ledger.spent_on_noise(), GaussianDP)
+        assert (WHOLE.delta, 2 * WHOLE.delta) == (ledger.total().delta, ledger.total(2).delta)
+        assert ledger.total().epsilon < WHOLE.epsilon
+    ledger = ledger_of()
+    assert GaussianDP(mu_from_epsilon_delta(ledger.noise.epsilon, ledger.noise.delta)) == (
+        ledger.spent_on_noise()
+    )

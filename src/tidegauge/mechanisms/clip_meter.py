@@ -15,7 +15,7 @@ from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.turn import Turn, no_copies
 from tidegauge.strategies.strategy import Int64, State
 
-__all__ = ["ClipMeter", "in_units"]
+__all__ = ["ClipMeter", "clipped_units", "in_units"]
 
 _ROWS = 4096  # values that are clipped in all ways together
 
@@ -34,6 +34,26 @@ def in_units(total: Int64, clip: int) -> Int64:
     most = min(MOST, clip << 42)
     whole, rest = np.divmod(np.clip(total, -most, most), clip)
     return np.asarray(whole * UNIT + (2 * rest * UNIT + clip) // (2 * clip), dtype=np.int64)
+
+
+def clipped_units(of: str, given: Values, values: Int64, clip: tuple[int, int]) -> Int64:
+    """Return the exact totals under a clip in its units, shape (steps, coordinates).
+
+    Args:
+        of: ``"sum"`` or ``"mean"``; for means the counts follow the sums.
+        given: Where the values belong.
+        values: In grains, shape (events,), within their bounds.
+        clip: How far below and above 0 they count as they are.
+    """
+    below, above = clip
+    clipped = np.clip(values, -below, above)
+    if of == "sum":
+        return in_units(given.totals(clipped), max(clip))
+    # each event's own distance from the centre: sums and counts that were cut off apart would
+    # move further than one event does
+    centred = given.totals(2 * clipped - (above - below))
+    counts = given.totals(np.ones(len(values), np.int64))
+    return np.concatenate([in_units(centred, below + above), in_units(counts, 1)], axis=1)
 
 
 @final
@@ -156,15 +176,7 @@ class ClipMeter:
         """The exact totals to measure, shape (steps, coordinates), without what waited."""
         if clip is None:
             return np.zeros((given.length, self._plan.main.neighbors.known_cells), np.int64)
-        below, above = clip
-        clipped = np.clip(values, -below, above)
-        if self._plan.of == "sum":
-            return in_units(given.totals(clipped), max(clip))
-        # each event's own distance from the centre: sums and counts that were cut off apart would
-        # move further than one event does
-        centred = given.totals(2 * clipped - (above - below))
-        counts = given.totals(np.ones(len(values), np.int64))
-        return np.concatenate([in_units(centred, below + above), in_units(counts, 1)], axis=1)
+        return clipped_units(self._plan.of, given, values, clip)
 
     def _wait(self, given: Values, values: Int64) -> None:
         for name, table, sizes in (

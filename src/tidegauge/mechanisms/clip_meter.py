@@ -6,13 +6,12 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.accumulator import MOST
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.turn import Turn, no_copies
+from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["ClipMeter", "clipped_units", "in_units"]
@@ -119,7 +118,7 @@ class ClipMeter:
         """
         values = np.clip(given.values, self._plan.bounds.low, self._plan.bounds.high)
         with self._turn:
-            self._refuse_beyond_end(given.length)
+            refuse_beyond_end(self._plan.last_step, self._main.step + given.length)
             counts, exact = self._counted(given, values), self._clipped(given, values, clip)
             waited = None if clip is None or not given.length else self._waited(clip)
             # all that could be refused was: both meters advance together
@@ -137,15 +136,6 @@ class ClipMeter:
         self._bins.close()
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
-
-    def _refuse_beyond_end(self, steps: int) -> None:
-        """Refuse a block before one of the meters takes it."""
-        last, end = self._plan.last_step, self._main.step + steps
-        if last is not None and end > last:
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                "steps only. Plan a gauge with a later end."
-            )
 
     def _counted(self, given: Values, values: Int64) -> Int64:
         """Count zeros, octaves above and octaves below, all steps together; shape (bins,)."""

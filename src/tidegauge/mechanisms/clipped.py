@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tidegauge.checks import shown
-from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import ClipMeter
 from tidegauge.mechanisms.clip_plan import SHARE, ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
@@ -20,6 +19,7 @@ from tidegauge.mechanisms.mean import Values, bounds_of
 from tidegauge.mechanisms.mean_release import MeanRelease, mean_release
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import cells_of
+from tidegauge.mechanisms.turn import refuse_beyond_end
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
@@ -216,12 +216,8 @@ class ClippedGauge(LiveGauge[ClipPlan]):
 
     def _advance(self, given: Values) -> tuple[int, Float64]:
         """Measure and decode a block, cut where a clip may be chosen; return its first step."""
-        first, last = self._reading.step + 1, self._plan.last_step
-        if last is not None and first + given.length - 1 > last:
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {first + given.length - 1}. "
-                "The guarantee was computed for these steps only. Plan a gauge with a later end."
-            )
+        first = self._reading.step + 1
+        refuse_beyond_end(self._plan.last_step, self._reading.step + given.length)
         pieces, done = [], 0
         while done < given.length:
             clip = self._reading.clip

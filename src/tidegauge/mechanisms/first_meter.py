@@ -6,13 +6,12 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.clip_meter import clipped_units
 from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.turn import Turn, no_copies
+from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["FirstMeter"]
@@ -85,7 +84,8 @@ class FirstMeter:
             LiveState: Copied, forked, interrupted, or in use by two threads at once.
         """
         with self._turn:
-            self._refuse_beyond_end(given.length)
+            # before values are kept: they would count twice if the block came again
+            refuse_beyond_end(self._plan.last_step, self._main.step + given.length)
             waits = min(max(self._threshold.asked.first - self._main.step, 0), given.length)
             step = self._main.step + waits
             early, late = given.part(0, waits), given.part(waits, given.length)
@@ -107,15 +107,6 @@ class FirstMeter:
         self._forget()
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
-
-    def _refuse_beyond_end(self, steps: int) -> None:
-        """Refuse a block before its values are kept: they would count twice if it came again."""
-        last, end = self._plan.last_step, self._main.step + steps
-        if last is not None and end > last:
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                "steps only. Plan a gauge with a later end."
-            )
 
     def _within(self, given: Values) -> Int64:
         return np.clip(given.values, 0, self._plan.bounds.high)

@@ -12,8 +12,7 @@ from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.totals import totals
 from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
 from tidegauge.noise.randomness import Words, open_words
-from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.rescaled import serves_rescaled
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Meter", "warm_up"]
@@ -113,7 +112,7 @@ class Meter:
         plan = self._plan
         checked, clamped = totals(exact, plan, block=True)
         if once is not None:
-            assert isinstance(plan.strategy, Blt | Identity), "others have no room for it"
+            assert serves_rescaled(plan.strategy), "others have no room for it"
             most = plan.strategy.largest_once(plan.max_per_step)
             clamped += int((np.abs(once) > most).sum())
             once = np.clip(once, -most, most)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import final
 
 import numpy as np
 
 from tidegauge.mechanisms.accumulator import MOST
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
+from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.meter import Meter
 from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
-from tidegauge.strategies.strategy import Int64, State
+from tidegauge.strategies.strategy import Float64, Int64, State
 
-__all__ = ["ClipMeter", "clipped_units", "in_units"]
+__all__ = ["ClipMeter", "clipped_units", "in_units", "under_clips"]
 
 _ROWS = 4096  # values that are clipped in all ways together
 
@@ -153,14 +155,10 @@ class ClipMeter:
         rows = np.zeros((steps, len(kept)), np.int64)
         kept += counts
         np.minimum(kept, self._plan.bins.max_per_step, out=kept)
-        if steps and self._ends_an_epoch(self._main.step + steps):
+        if steps and self._plan.ends_an_epoch(self._main.step + steps):
             rows[-1:] = self._bins.measure(kept[None])
             kept[...] = 0
         return rows
-
-    def _ends_an_epoch(self, step: int) -> bool:
-        """Whether ``step`` is the last of an epoch, whatever was counted in it."""
-        return self._plan.next_epoch(step) == step + 1
 
     def _clipped(self, given: Values, values: Int64, clip: tuple[int, int] | None) -> Int64:
         """The exact totals to measure, shape (steps, coordinates), without what waited."""
@@ -204,6 +202,28 @@ class ClipMeter:
         """What waited was counted, once."""
         for array in self._waiting.values():
             array[...] = 0
+
+
+def under_clips(
+    meter: ClipMeter, reading: ClipReading, given: Values
+) -> Iterator[tuple[Int64, Int64, tuple[int, int] | None, Float64]]:
+    """Measure and decode a block in pieces, cut where a clip may be chosen.
+
+    Args:
+        meter: Measures it.
+        reading: Chooses each clip from what was decoded before; of the same plan and step.
+        given: Checked values of the block.
+
+    Yields:
+        Of each piece its rows of values and of magnitudes, its clip, and what was decoded.
+    """
+    done = 0
+    while done < given.length:
+        clip = reading.clip
+        stop = min(given.length, done + reading.steps_until_a_choice)
+        rows, magnitudes = meter.measure(given.part(done, stop), clip)
+        yield rows, magnitudes, clip, reading.decode(rows, magnitudes, stop - done)
+        done = stop
 
 
 def _of(kept: dict[str, State], name: str) -> dict[str, State] | None:

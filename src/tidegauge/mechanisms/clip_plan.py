@@ -98,6 +98,10 @@ class ClipPlan:
         """Return the first step of the epoch after that of ``step``: public, whatever the data."""
         return next_epoch(step, self.lag)
 
+    def ends_an_epoch(self, step: int) -> bool:
+        """Whether ``step`` is the last of an epoch, whatever was counted in it."""
+        return self.next_epoch(step) == step + 1
+
     def epochs_before(self, step: int) -> int:
         """Return how many epochs end before ``step``."""
         number, first = 0, self.next_epoch(1)

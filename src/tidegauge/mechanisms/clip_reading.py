@@ -238,8 +238,7 @@ class ClipReading:
             scaled = reach * increments
         out = np.empty((len(self._views), *scaled.shape))
         filter_views(self._filter, self._views, np.ascontiguousarray(scaled), first, out)
-        ends = steps and self._plan.next_epoch(self.step) == self.step + 1
-        if ends and self._bins is not None:
+        if steps and self._bins is not None and self._plan.ends_an_epoch(self.step):
             ended = self._bins.decode(magnitudes[-1:], 1)[0]
             self._epochs = np.concatenate([self._epochs, ended])
         return out if known else np.full_like(out, np.nan)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tidegauge.checks import shown
-from tidegauge.mechanisms.clip_meter import ClipMeter
+from tidegauge.mechanisms.clip_meter import ClipMeter, under_clips
 from tidegauge.mechanisms.clip_plan import SHARE, ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.live import LiveGauge
@@ -215,17 +215,10 @@ class ClippedGauge(LiveGauge[ClipPlan]):
         }
 
     def _advance(self, given: Values) -> tuple[int, Float64]:
-        """Measure and decode a block, cut where a clip may be chosen; return its first step."""
+        """Measure and decode a block; return its first step and every view."""
         first = self._reading.step + 1
         refuse_beyond_end(self._plan.last_step, self._reading.step + given.length)
-        pieces, done = [], 0
-        while done < given.length:
-            clip = self._reading.clip
-            stop = min(given.length, done + self._reading.steps_until_a_choice)
-            part = given.part(done, stop)
-            rows, magnitudes = self._meter.measure(part, clip)
-            pieces.append(self._reading.decode(rows, magnitudes, part.length))
-            done = stop
+        pieces = [decoded for *_, decoded in under_clips(self._meter, self._reading, given)]
         empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.known_cells))
         return first, np.concatenate([empty, *pieces], axis=1)
 

@@ -65,8 +65,13 @@ class ClipMeter:
     there, once. Values that come before there is a clip are kept as sums: one for each clip that
     may be chosen and each cell, so that memory does not grow with the events.
 
+    Guarantee:
+        Values cost ``plan.main.cost`` and magnitudes ``plan.bins.cost``, and the two add up, also
+        for streams and clips chosen after reading releases: a clip has to be a function of what
+        was published. Proof: ``docs/proofs/moving_clip.md``.
+
     Args:
-        plan: What to measure.
+        plan: What to measure; its clip is chosen from magnitudes.
         state: What :attr:`state` was at ``step``; None: before the first step. It is taken over.
         step: How many steps it has seen.
     """
@@ -112,11 +117,17 @@ class ClipMeter:
     def measure(self, given: Values, clip: tuple[int, int] | None) -> tuple[Int64, Int64]:
         """Measure a block under one clip; return the public rows of values and of magnitudes.
 
-        Rows of magnitudes are 0 but at the last step of an epoch.
-
         Args:
             given: Checked values of the block, whose steps lie in one epoch.
             clip: How far below and above 0 they count as they are; None: they wait.
+
+        Returns:
+            int64 of shape (steps, coordinates) and of shape (steps, bins), in lattice units; rows
+            of magnitudes are 0 but at the last step of an epoch.
+
+        Raises:
+            StreamEnded: The block reaches beyond the last step; nothing was kept or measured.
+            LiveState: Copied, forked, interrupted, or in use by two threads at once.
         """
         values = np.clip(given.values, self._plan.bounds.low, self._plan.bounds.high)
         with self._turn:

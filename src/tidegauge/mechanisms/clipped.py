@@ -87,24 +87,29 @@ class ClippedGauge(LiveGauge[ClipPlan]):
     Args:
         of: ``"sum"`` or ``"mean"``.
         views: Names and decays, or a list of decays: steps, running sums, windows, exponentials.
-        bounds: What a value may be, in grains, around 0: the clip never lies beyond them.
+        bounds: What a value may be, in grains, around 0 and at most 2^39 in size: the clip never
+            lies beyond them.
         unit: Who is protected: ``"event"``, or ``Contributions(k)``. There is no default.
         epsilon: With ``delta``.
         delta: See ``epsilon``.
         guarantee: Instead of the two; not ``PureDP``.
         cells: How many cells, or their names; they share one clip. Left out: a scalar gauge.
         horizon: For how many steps the accuracy is designed.
-        end: The last step, counted from 1.
+        end: The last step, counted from 1; two or more.
         neighboring_relation: ``"add_or_remove_one"`` or ``"replace_one"``.
-        max_events_per_step: Totals of a cell and step are clamped to those of so many events; what
-            waited for the first clip is not, though it counts in one step.
-        share: The part of the budget that learning the clip costs.
+        max_events_per_step: Totals of a cell and step are clamped to those of so many events, at
+            most 2^22; left out: 2^20. What waited for the first clip is not, though it counts in
+            one step: up to 2^32 events of a cell, or 2^62 grains, are counted.
+        share: The part of the budget that learning the clip costs, from 0.01 to 0.5.
         level: Coverage of the intervals.
         band: ``"pointwise"`` or ``"simultaneous"``.
 
     Raises:
         InvalidParameter: A parameter is impossible.
-        UnsupportedCombination: A pure guarantee, or a view whose noise would not be known.
+        UnsupportedCombination: A pure guarantee; a view whose noise would not be known, which is
+            any but steps, running sums, windows and exponentials; an end of one step, before which
+            no clip could be chosen; or ids whose events are apart (``min_separation``), for what
+            waits counts together at one step.
 
     Cost:
         Privacy: all of the guarantee, at once. Time and memory: those of a gauge, and of another

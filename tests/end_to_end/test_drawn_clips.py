@@ -76,7 +76,7 @@ def test_what_waited_counts_whole_whatever_a_step_may_have(tmp_path, monkeypatch
         if config == MEAN:
             assert row["count"] == pytest.approx(events, rel=1e-4)
         assert row["value"] == pytest.approx(each * (1 if config == MEAN else events), rel=1e-4)
-    assert "what waited included" not in (shop / "public" / "PRIVACY.md").read_text()
+    assert "most events of a cell and step: 10" in (shop / "public" / "PRIVACY.md").read_text()
 
 
 def test_a_mean_under_it_stays_where_nearly_all_values_are(tmp_path, monkeypatch):

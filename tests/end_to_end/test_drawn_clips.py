@@ -64,6 +64,21 @@ def test_a_sum_is_that_of_its_values_under_the_clip(tmp_path, monkeypatch):
     assert [sorted(24 * [190, 200, 210, 220, 200])] == seen
 
 
+@pytest.mark.parametrize("config", [DRAWN, MEAN])
+def test_what_waited_counts_whole_whatever_a_step_may_have(tmp_path, monkeypatch, config):
+    no_noise(monkeypatch)
+    clip_of(monkeypatch, 215)
+    shop = write(tmp_path, ROWS, config.replace("}}}, ", "}}}, max_per_step: 10, "))
+    run(shop)
+    first, last = (released(shop).row(at, named=True) for at in (12, -1))
+    each = (1.9 + 2 + 2.1 + 2.15 + 2) / 5
+    for row, events in ((first, 130), (last, 480)):
+        if config == MEAN:
+            assert row["count"] == pytest.approx(events, rel=1e-4)
+        assert row["value"] == pytest.approx(each * (1 if config == MEAN else events), rel=1e-4)
+    assert "most events of a cell and step: 10" in (shop / "public" / "PRIVACY.md").read_text()
+
+
 def test_a_mean_under_it_stays_where_nearly_all_values_are(tmp_path, monkeypatch):
     no_noise(monkeypatch)
     clip_of(monkeypatch, 300)

@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.mechanisms.clip_meter import ClipMeter
+from tidegauge.mechanisms.clip_meter import ClipMeter, under_clips
 from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.first_meter import FirstMeter
@@ -97,16 +97,10 @@ class ClippedSteps:
 
     def measure(self, given: Values) -> Int64:
         """Measure a block and return its public rows; it is cut where a clip may be chosen."""
-        reading, rows, done = self._reading, [], 0
-        while done < given.length:
-            clip = reading.clip
-            stop = min(given.length, done + reading.steps_until_a_choice)
-            part = given.part(done, stop)
-            main, bins = self._meter.measure(part, clip)
-            reading.decode(main, bins, part.length)
-            clips = np.tile(np.array(clip or (0, 0), np.int64), (part.length, 1))
+        rows = []
+        for main, bins, clip, _ in under_clips(self._meter, self._reading, given):
+            clips = np.tile(np.array(clip or (0, 0), np.int64), (len(bins), 1))
             rows.append(np.concatenate([main, bins, clips], axis=1))
-            done = stop
         return np.concatenate(rows)
 
     def close(self) -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import final
 
 import numpy as np
 
-from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.accumulator import MOST
 from tidegauge.mechanisms.clip_plan import UNIT, ClipPlan
+from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.clipping import bins_of, clips_up_to
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.turn import Turn, no_copies
-from tidegauge.strategies.strategy import Int64, State
+from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
+from tidegauge.strategies.strategy import Float64, Int64, State
 
-__all__ = ["ClipMeter", "in_units"]
+__all__ = ["ClipMeter", "clipped_units", "in_units", "under_clips"]
 
 _ROWS = 4096  # values that are clipped in all ways together
 
@@ -36,6 +37,26 @@ def in_units(total: Int64, clip: int) -> Int64:
     return np.asarray(whole * UNIT + (2 * rest * UNIT + clip) // (2 * clip), dtype=np.int64)
 
 
+def clipped_units(of: str, given: Values, values: Int64, clip: tuple[int, int]) -> Int64:
+    """Return the exact totals under a clip in its units, shape (steps, coordinates).
+
+    Args:
+        of: ``"sum"`` or ``"mean"``; for means the counts follow the sums.
+        given: Where the values belong.
+        values: In grains, shape (events,), within their bounds.
+        clip: How far below and above 0 they count as they are.
+    """
+    below, above = clip
+    clipped = np.clip(values, -below, above)
+    if of == "sum":
+        return in_units(given.totals(clipped), max(clip))
+    # each event's own distance from the centre: sums and counts that were cut off apart would
+    # move further than one event does
+    centred = given.totals(2 * clipped - (above - below))
+    counts = given.totals(np.ones(len(values), np.int64))
+    return np.concatenate([in_units(centred, below + above), in_units(counts, 1)], axis=1)
+
+
 @final
 class ClipMeter:
     """Measures values under the clip that it is told, and once an epoch their magnitudes.
@@ -44,8 +65,13 @@ class ClipMeter:
     there, once. Values that come before there is a clip are kept as sums: one for each clip that
     may be chosen and each cell, so that memory does not grow with the events.
 
+    Guarantee:
+        Values cost ``plan.main.cost`` and magnitudes ``plan.bins.cost``, and the two add up, also
+        for streams and clips chosen after reading releases: a clip has to be a function of what
+        was published. Proof: ``docs/proofs/moving_clip.md``.
+
     Args:
-        plan: What to measure.
+        plan: What to measure; its clip is chosen from magnitudes.
         state: What :attr:`state` was at ``step``; None: before the first step. It is taken over.
         step: How many steps it has seen.
     """
@@ -91,15 +117,21 @@ class ClipMeter:
     def measure(self, given: Values, clip: tuple[int, int] | None) -> tuple[Int64, Int64]:
         """Measure a block under one clip; return the public rows of values and of magnitudes.
 
-        Rows of magnitudes are 0 but at the last step of an epoch.
-
         Args:
             given: Checked values of the block, whose steps lie in one epoch.
             clip: How far below and above 0 they count as they are; None: they wait.
+
+        Returns:
+            int64 of shape (steps, coordinates) and of shape (steps, bins), in lattice units; rows
+            of magnitudes are 0 but at the last step of an epoch.
+
+        Raises:
+            StreamEnded: The block reaches beyond the last step; nothing was kept or measured.
+            LiveState: Copied, forked, interrupted, or in use by two threads at once.
         """
         values = np.clip(given.values, self._plan.bounds.low, self._plan.bounds.high)
         with self._turn:
-            self._refuse_beyond_end(given.length)
+            refuse_beyond_end(self._plan.last_step, self._main.step + given.length)
             counts, exact = self._counted(given, values), self._clipped(given, values, clip)
             waited = None if clip is None or not given.length else self._waited(clip)
             # all that could be refused was: both meters advance together
@@ -118,15 +150,6 @@ class ClipMeter:
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
 
-    def _refuse_beyond_end(self, steps: int) -> None:
-        """Refuse a block before one of the meters takes it."""
-        last, end = self._plan.last_step, self._main.step + steps
-        if last is not None and end > last:
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                "steps only. Plan a gauge with a later end."
-            )
-
     def _counted(self, given: Values, values: Int64) -> Int64:
         """Count zeros, octaves above and octaves below, all steps together; shape (bins,)."""
         size = bins_of(np.abs(values))
@@ -143,28 +166,16 @@ class ClipMeter:
         rows = np.zeros((steps, len(kept)), np.int64)
         kept += counts
         np.minimum(kept, self._plan.bins.max_per_step, out=kept)
-        if steps and self._ends_an_epoch(self._main.step + steps):
+        if steps and self._plan.ends_an_epoch(self._main.step + steps):
             rows[-1:] = self._bins.measure(kept[None])
             kept[...] = 0
         return rows
-
-    def _ends_an_epoch(self, step: int) -> bool:
-        """Whether ``step`` is the last of an epoch, whatever was counted in it."""
-        return self._plan.next_epoch(step) == step + 1
 
     def _clipped(self, given: Values, values: Int64, clip: tuple[int, int] | None) -> Int64:
         """The exact totals to measure, shape (steps, coordinates), without what waited."""
         if clip is None:
             return np.zeros((given.length, self._plan.main.neighbors.known_cells), np.int64)
-        below, above = clip
-        clipped = np.clip(values, -below, above)
-        if self._plan.of == "sum":
-            return in_units(given.totals(clipped), max(clip))
-        # each event's own distance from the centre: sums and counts that were cut off apart would
-        # move further than one event does
-        centred = given.totals(2 * clipped - (above - below))
-        counts = given.totals(np.ones(len(values), np.int64))
-        return np.concatenate([in_units(centred, below + above), in_units(counts, 1)], axis=1)
+        return clipped_units(self._plan.of, given, values, clip)
 
     def _wait(self, given: Values, values: Int64) -> None:
         for name, table, sizes in (
@@ -202,6 +213,28 @@ class ClipMeter:
         """What waited was counted, once."""
         for array in self._waiting.values():
             array[...] = 0
+
+
+def under_clips(
+    meter: ClipMeter, reading: ClipReading, given: Values
+) -> Iterator[tuple[Int64, Int64, tuple[int, int] | None, Float64]]:
+    """Measure and decode a block in pieces, cut where a clip may be chosen.
+
+    Args:
+        meter: Measures it.
+        reading: Chooses each clip from what was decoded before; of the same plan and step.
+        given: Checked values of the block.
+
+    Yields:
+        Of each piece its rows of values and of magnitudes, its clip, and what was decoded.
+    """
+    done = 0
+    while done < given.length:
+        clip = reading.clip
+        stop = min(given.length, done + reading.steps_until_a_choice)
+        rows, magnitudes = meter.measure(given.part(done, stop), clip)
+        yield rows, magnitudes, clip, reading.decode(rows, magnitudes, stop - done)
+        done = stop
 
 
 def _of(kept: dict[str, State], name: str) -> dict[str, State] | None:

@@ -21,10 +21,9 @@ from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import privacy_statement
 from tidegauge.privacy.unit import Neighbors
-from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Step
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.rescaled import refuse_rescaled
+from tidegauge.strategies.rescaled import refuse_rescaled, serves_rescaled
 
 __all__ = ["EPOCH_EVENTS", "SHARE", "UNIT", "ClipPlan", "clip_plan", "magnitudes_request"]
 
@@ -88,7 +87,7 @@ class ClipPlan:
     def most_waiting(self) -> int:
         """How many events of a cell may wait: as many as are counted exactly at one step."""
         strategy, wide = self.main.strategy, self.bounds.high - self.bounds.low
-        assert isinstance(strategy, Blt | Identity), "others were refused"
+        assert serves_rescaled(strategy), "others were refused"
         return min(strategy.largest_once(self.main.max_per_step) // UNIT, MOST // wide)
 
     def waits(self, step: int) -> bool:
@@ -98,6 +97,10 @@ class ClipPlan:
     def next_epoch(self, step: int) -> int:
         """Return the first step of the epoch after that of ``step``: public, whatever the data."""
         return next_epoch(step, self.lag)
+
+    def ends_an_epoch(self, step: int) -> bool:
+        """Whether ``step`` is the last of an epoch, whatever was counted in it."""
+        return self.next_epoch(step) == step + 1
 
     def epochs_before(self, step: int) -> int:
         """Return how many epochs end before ``step``."""
@@ -263,7 +266,7 @@ def clip_plan(
         replace(magnitudes, budget_weight=part),
     )
     main, bins = (found.plan for found in compare(requests))
-    assert isinstance(main.strategy, Blt | Identity), "others were refused"
+    assert serves_rescaled(main.strategy), "others were refused"
     assert isinstance(bins.strategy, Identity), "nothing else counts steps alone with less noise"
     return ClipPlan(of, bounds, part, main, bins, number)
 

@@ -22,11 +22,9 @@ from tidegauge.mechanisms.intervals import tails
 from tidegauge.mechanisms.ratio import ratio_interval
 from tidegauge.mechanisms.reading import Reading
 from tidegauge.noise.quantile import gaussian_half_width
-from tidegauge.strategies.blt import Blt
 from tidegauge.strategies.decay import Decay, Step
 from tidegauge.strategies.filters import filter_views, init_decoder
-from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.rescaled import covariances
+from tidegauge.strategies.rescaled import covariances, serves_rescaled
 from tidegauge.strategies.strategy import Float64, Int64, State
 
 __all__ = ["ClipReading", "one_end"]
@@ -240,8 +238,7 @@ class ClipReading:
             scaled = reach * increments
         out = np.empty((len(self._views), *scaled.shape))
         filter_views(self._filter, self._views, np.ascontiguousarray(scaled), first, out)
-        ends = steps and self._plan.next_epoch(self.step) == self.step + 1
-        if ends and self._bins is not None:
+        if steps and self._bins is not None and self._plan.ends_an_epoch(self.step):
             ended = self._bins.decode(magnitudes[-1:], 1)[0]
             self._epochs = np.concatenate([self._epochs, ended])
         return out if known else np.full_like(out, np.nan)
@@ -256,7 +253,7 @@ class ClipReading:
         variance [0, 0]; of a mean's sum, [0, 0] + [1, 1]; of its count, [2, 2].
         """
         strategy = self._plan.main.strategy
-        assert isinstance(strategy, Blt | Identity), "others were refused"
+        assert serves_rescaled(strategy), "others were refused"
         if not len(self._choices):
             return np.full((len(steps), 3, 3), np.nan)
         changes = self._choices[1:, 0] - 1  # the first clip counts from the first step on

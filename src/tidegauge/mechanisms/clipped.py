@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tidegauge.checks import shown
-from tidegauge.errors import StreamEnded
-from tidegauge.mechanisms.clip_meter import ClipMeter
+from tidegauge.mechanisms.clip_meter import ClipMeter, under_clips
 from tidegauge.mechanisms.clip_plan import SHARE, ClipPlan, clip_plan
 from tidegauge.mechanisms.clip_reading import ClipReading
 from tidegauge.mechanisms.live import LiveGauge
@@ -20,6 +19,7 @@ from tidegauge.mechanisms.mean import Values, bounds_of
 from tidegauge.mechanisms.mean_release import MeanRelease, mean_release
 from tidegauge.mechanisms.release import Release
 from tidegauge.mechanisms.request import cells_of
+from tidegauge.mechanisms.turn import refuse_beyond_end
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
@@ -87,24 +87,29 @@ class ClippedGauge(LiveGauge[ClipPlan]):
     Args:
         of: ``"sum"`` or ``"mean"``.
         views: Names and decays, or a list of decays: steps, running sums, windows, exponentials.
-        bounds: What a value may be, in grains, around 0: the clip never lies beyond them.
+        bounds: What a value may be, in grains, around 0 and at most 2^39 in size: the clip never
+            lies beyond them.
         unit: Who is protected: ``"event"``, or ``Contributions(k)``. There is no default.
         epsilon: With ``delta``.
         delta: See ``epsilon``.
         guarantee: Instead of the two; not ``PureDP``.
         cells: How many cells, or their names; they share one clip. Left out: a scalar gauge.
         horizon: For how many steps the accuracy is designed.
-        end: The last step, counted from 1.
+        end: The last step, counted from 1; two or more.
         neighboring_relation: ``"add_or_remove_one"`` or ``"replace_one"``.
-        max_events_per_step: Totals of a cell and step are clamped to those of so many events; what
-            waited for the first clip is not, though it counts in one step.
-        share: The part of the budget that learning the clip costs.
+        max_events_per_step: Totals of a cell and step are clamped to those of so many events, at
+            most 2^22; left out: 2^20. What waited for the first clip is not, though it counts in
+            one step: up to 2^32 events of a cell, or 2^62 grains, are counted.
+        share: The part of the budget that learning the clip costs, from 0.01 to 0.5.
         level: Coverage of the intervals.
         band: ``"pointwise"`` or ``"simultaneous"``.
 
     Raises:
         InvalidParameter: A parameter is impossible.
-        UnsupportedCombination: A pure guarantee, or a view whose noise would not be known.
+        UnsupportedCombination: A pure guarantee; a view whose noise would not be known, which is
+            any but steps, running sums, windows and exponentials; an end of one step, before which
+            no clip could be chosen; or ids whose events are apart (``min_separation``), for what
+            waits counts together at one step.
 
     Cost:
         Privacy: all of the guarantee, at once. Time and memory: those of a gauge, and of another
@@ -215,21 +220,10 @@ class ClippedGauge(LiveGauge[ClipPlan]):
         }
 
     def _advance(self, given: Values) -> tuple[int, Float64]:
-        """Measure and decode a block, cut where a clip may be chosen; return its first step."""
-        first, last = self._reading.step + 1, self._plan.last_step
-        if last is not None and first + given.length - 1 > last:
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {first + given.length - 1}. "
-                "The guarantee was computed for these steps only. Plan a gauge with a later end."
-            )
-        pieces, done = [], 0
-        while done < given.length:
-            clip = self._reading.clip
-            stop = min(given.length, done + self._reading.steps_until_a_choice)
-            part = given.part(done, stop)
-            rows, magnitudes = self._meter.measure(part, clip)
-            pieces.append(self._reading.decode(rows, magnitudes, part.length))
-            done = stop
+        """Measure and decode a block; return its first step and every view."""
+        first = self._reading.step + 1
+        refuse_beyond_end(self._plan.last_step, self._reading.step + given.length)
+        pieces = [decoded for *_, decoded in under_clips(self._meter, self._reading, given)]
         empty = np.zeros((len(self._plan.main.views), 0, self._plan.main.neighbors.known_cells))
         return first, np.concatenate([empty, *pieces], axis=1)
 

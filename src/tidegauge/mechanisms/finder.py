@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled import lazy_module
-from tidegauge.errors import InvalidParameter, StreamEnded
+from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.columns import joined, put, taken
 from tidegauge.mechanisms.item_keys import ItemKeys
 from tidegauge.mechanisms.measure import measure, private_state
@@ -28,7 +28,7 @@ from tidegauge.mechanisms.meter import warm_up
 from tidegauge.mechanisms.name_threshold import not_below, window_of
 from tidegauge.mechanisms.occurrences import Occurrences, checked_occurrences
 from tidegauge.mechanisms.plan import GaugePlan
-from tidegauge.mechanisms.turn import Turn, no_copies
+from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
 from tidegauge.strategies.strategy import MOST_STEPS, Int64, State
 
 if TYPE_CHECKING:
@@ -186,12 +186,7 @@ class Finder:
             events, clamped = checked_occurrences(
                 self._plan, self.items, steps, when, items, amounts
             )
-            last, end = self._plan.last_step, self._step + steps
-            if last is not None and end > last:
-                raise StreamEnded(
-                    f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                    "steps only. Plan a gauge with a later end."
-                )
+            refuse_beyond_end(self._plan.last_step, self._step + steps)
             self._take_in(int(events.items[-1]) + 1 if len(events.items) else 0)
             hidden = self._visible_from == _HIDDEN
             wide = max(_FEWEST, _LANES // max(1, steps))
@@ -204,7 +199,7 @@ class Finder:
             still = self._visible_from == _HIDDEN
             history = self._history.only(still) if new.any() else self._history
             self._history = history.followed_by(events.only(still), self._step)
-            self._step = end
+            self._step += steps
         measured = np.concatenate([np.empty((steps, 0), np.int64), *rows], axis=1)
         return Found(numbers, self._visible_from[numbers], measured, new, past, clamped)
 

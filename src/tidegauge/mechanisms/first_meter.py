@@ -6,13 +6,12 @@ from typing import final
 
 import numpy as np
 
-from tidegauge.errors import StreamEnded
-from tidegauge.mechanisms.clip_meter import in_units
+from tidegauge.mechanisms.clip_meter import clipped_units
 from tidegauge.mechanisms.clip_plan import ClipPlan
 from tidegauge.mechanisms.mean import Values
 from tidegauge.mechanisms.measure import measure_threshold
 from tidegauge.mechanisms.meter import Meter
-from tidegauge.mechanisms.turn import Turn, no_copies
+from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["FirstMeter"]
@@ -26,7 +25,7 @@ class FirstMeter:
     """Measures values under a clip that it draws, once, from those of the first steps.
 
     While they wait, noise alone is measured. At the step after the first ones the clip is drawn,
-    all that waited counts, and the values are forgotten.
+    all that waited counts beside that step's own total, and the values are forgotten.
 
     Guarantee:
         The clip costs ``plan.threshold.cost``, and all that is measured ``plan.main.cost``: both
@@ -85,16 +84,22 @@ class FirstMeter:
             LiveState: Copied, forked, interrupted, or in use by two threads at once.
         """
         with self._turn:
-            self._refuse_beyond_end(given.length)
+            # before values are kept: they would count twice if the block came again
+            refuse_beyond_end(self._plan.last_step, self._main.step + given.length)
             waits = min(max(self._threshold.asked.first - self._main.step, 0), given.length)
+            step = self._main.step + waits
             early, late = given.part(0, waits), given.part(waits, given.length)
             self._wait(early)
-            rows = [np.zeros((waits, self._plan.main.neighbors.known_cells), np.int64)]
+            nothing = np.zeros((waits, self._plan.main.neighbors.known_cells), np.int64)
             clips = np.zeros(given.length, np.int64)
-            if late.length:
-                clips[waits:] = self._clip()
-                rows.append(self._clipped(late, int(clips[-1])))
-            return self._main.measure(np.concatenate(rows)), clips
+            if not late.length:
+                return self._main.measure(nothing), clips
+            clips[waits:] = clip = self._clip()
+            values, once = self._within(late), self._waited(clip, step)
+            exact = clipped_units(self._plan.of, late, values, (0, clip))
+            rows = self._main.measure(nothing), self._main.measure(exact, once)
+            self._forget()
+            return np.concatenate(rows), clips
 
     def close(self) -> None:
         """Erase the key and the values that wait."""
@@ -102,15 +107,6 @@ class FirstMeter:
         self._forget()
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = no_copies("meter")
-
-    def _refuse_beyond_end(self, steps: int) -> None:
-        """Refuse a block before its values are kept: they would count twice if it came again."""
-        last, end = self._plan.last_step, self._main.step + steps
-        if last is not None and end > last:
-            raise StreamEnded(
-                f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
-                "steps only. Plan a gauge with a later end."
-            )
 
     def _within(self, given: Values) -> Int64:
         return np.clip(given.values, 0, self._plan.bounds.high)
@@ -128,19 +124,15 @@ class FirstMeter:
             self._first["clip"][0] = max(measure_threshold(self._threshold.rule, values, most), 1)
         return int(self._first["clip"][0])
 
-    def _clipped(self, given: Values, clip: int) -> Int64:
-        """The exact totals to measure, shape (steps, coordinates), with all that waited."""
-        first = self._first
-        steps = np.concatenate([np.zeros(len(first["cells"]), np.int64), given.steps])
-        values = np.minimum(np.concatenate([first["values"], self._within(given)]), clip)
-        cells = np.concatenate([first["cells"], given.cells])
-        every = Values(values, steps, cells, given.length, given.number)
-        if self._plan.of == "sum":
-            units = in_units(every.totals(values), clip)
-        else:  # each event's own distance from the centre, as every other clip has it
-            parts = every.totals(2 * values - clip), every.totals(np.ones_like(values))
-            units = np.concatenate([in_units(parts[0], clip), in_units(parts[1], 1)], axis=1)
-        self._forget()
+    def _waited(self, clip: int, step: int) -> Int64 | None:
+        """What came in the first steps, to be counted after so many; shape (coordinates,).
+
+        After the first ones, and then whether or not anything came: the data decide nothing.
+        """
+        if step != self._threshold.asked.first:
+            return None
+        first = Values(self._first["values"], None, self._first["cells"], 1, self._plan.cells)
+        units: Int64 = clipped_units(self._plan.of, first, first.values, (0, clip))[0]
         return units
 
     def _forget(self) -> None:

@@ -20,7 +20,7 @@ from tidegauge.strategies.decayed import DecayedTree
 from tidegauge.strategies.dense import DenseToeplitz, square_root_strategy
 from tidegauge.strategies.distinct import Shaped
 from tidegauge.strategies.identity import Identity
-from tidegauge.strategies.rescaled import EVENTS_ONCE
+from tidegauge.strategies.rescaled import EVENTS_ONCE, serves_rescaled
 from tidegauge.strategies.responses import Responses
 from tidegauge.strategies.strategy import Norm, Strategy
 
@@ -132,7 +132,7 @@ def _finest(
 
 def _has_room(strategy: Strategy, request: Request) -> bool:
     """Whether what waits for a first factor can be counted at one step, if anything waits."""
-    if not request.rescaled or not isinstance(strategy, Blt | Identity):
+    if not request.rescaled or not serves_rescaled(strategy):
         return True
     room = strategy.largest_once(request.max_per_step)
     return room >= EVENTS_ONCE * request.neighbors.largest

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tidegauge.checks import shown
-from tidegauge.errors import InvalidParameter, StreamEnded
+from tidegauge.errors import InvalidParameter
 from tidegauge.mechanisms.design import design
 from tidegauge.mechanisms.live import LiveGauge, std_at
 from tidegauge.mechanisms.meter import Meter
@@ -27,6 +27,7 @@ from tidegauge.mechanisms.reading import Reading
 from tidegauge.mechanisms.release import PlannedRelease
 from tidegauge.mechanisms.request import request_of
 from tidegauge.mechanisms.totals import totals
+from tidegauge.mechanisms.turn import refuse_beyond_end
 from tidegauge.privacy.guarantee import Guarantee
 from tidegauge.privacy.unit import PrivacyUnit
 from tidegauge.strategies.decay import Decay
@@ -272,11 +273,7 @@ class Gauge(LiveGauge[GaugePlan]):
         tile = max(1, _LANES // self._cells)
         with self._turn:
             first = self._reading.step
-            if self._plan.last_step is not None and first + steps > self._plan.last_step:
-                raise StreamEnded(
-                    f"Expected steps up to {self._plan.last_step}, got {first + steps}. The "
-                    "guarantee was computed for these steps only. Plan a gauge with a later end."
-                )
+            refuse_beyond_end(self._plan.last_step, first + steps)
             kept: list[tuple[int, Int64]] = []
             for start in range(0, steps, tile):
                 block, views = exact, out

@@ -16,8 +16,7 @@ from tidegauge.noise.law import Law
 from tidegauge.noise.randomness import Words, open_words
 from tidegauge.noise.selection import gumbel_order
 from tidegauge.strategies.blocks import OpenBlocks
-from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.rescaled import serves_rescaled
 from tidegauge.strategies.strategy import Int64, State, Strategy
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def measure(
     steps, cells = exact.shape
     rows = strategy.encode(state["encoder"], exact, first)
     if once is not None:
-        assert isinstance(strategy, Blt | Identity), "others have no room for it"
+        assert serves_rescaled(strategy), "others have no room for it"
         assert steps == 1, "it belongs to one step"
         rows += strategy.add_once(state["encoder"], once)
     if isinstance(strategy, OpenBlocks):

@@ -7,14 +7,12 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidegauge.errors import StreamEnded
 from tidegauge.mechanisms.measure import measure, private_state
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.totals import totals
-from tidegauge.mechanisms.turn import Turn, no_copies
+from tidegauge.mechanisms.turn import Turn, no_copies, refuse_beyond_end
 from tidegauge.noise.randomness import Words, open_words
-from tidegauge.strategies.blt import Blt
-from tidegauge.strategies.identity import Identity
+from tidegauge.strategies.rescaled import serves_rescaled
 from tidegauge.strategies.strategy import Int64, State
 
 __all__ = ["Meter", "warm_up"]
@@ -114,7 +112,7 @@ class Meter:
         plan = self._plan
         checked, clamped = totals(exact, plan, block=True)
         if once is not None:
-            assert isinstance(plan.strategy, Blt | Identity), "others have no room for it"
+            assert serves_rescaled(plan.strategy), "others have no room for it"
             most = plan.strategy.largest_once(plan.max_per_step)
             clamped += int((np.abs(once) > most).sum())
             once = np.clip(once, -most, most)
@@ -127,11 +125,7 @@ class Meter:
         plan = self._plan
         with self._turn:
             end = self._step + len(checked)
-            if plan.last_step is not None and end > plan.last_step:
-                raise StreamEnded(
-                    f"Expected steps up to {plan.last_step}, got {end}. The guarantee was computed "
-                    "for these steps only. Plan a gauge with a later end."
-                )
+            refuse_beyond_end(plan.last_step, end)
             if once is None:
                 rows = self._noisy(checked, self._step)
             else:

@@ -1,4 +1,4 @@
-"""One block at a time: no forks, second threads or copies, and nothing after an interruption."""
+"""One block at a time, up to the end: no forks, second threads or copies, nothing interrupted."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from threading import Lock
 from typing import NoReturn, final
 
-from tidegauge.errors import LiveState, TidegaugeError
+from tidegauge.errors import LiveState, StreamEnded, TidegaugeError
 
-__all__ = ["Turn", "no_copies"]
+__all__ = ["Turn", "no_copies", "refuse_beyond_end"]
 
 
 @final
@@ -84,3 +84,24 @@ def no_copies(what: str = "gauge") -> Callable[..., NoReturn]:
         )
 
     return refuse
+
+
+def refuse_beyond_end(last: int | None, end: int) -> None:
+    """Refuse a block that reaches beyond the last step, before anything of it is kept or measured.
+
+    Args:
+        last: The last step that was planned, from 1; None: there is none.
+        end: The last step of the block.
+
+    Raises:
+        StreamEnded: It lies beyond.
+
+    Examples:
+        >>> refuse_beyond_end(None, 9), refuse_beyond_end(9, 9)
+        (None, None)
+    """
+    if last is not None and end > last:
+        raise StreamEnded(
+            f"Expected steps up to {last}, got {end}. The guarantee was computed for these "
+            "steps only. Plan a gauge with a later end."
+        )

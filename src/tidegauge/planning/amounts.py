@@ -74,12 +74,11 @@ def most_of(
 ) -> int:
     """Return the cap on one cell's total in one step, in grains; under a clip, in its units.
 
-    What waits for a clip of first values counts in one step: there is room for all of it.
+    What waits for a first clip counts beside it: it has room of its own.
     """
     low, high, round_to = grains
     if clip is not None:
-        steps = 1 + clip.first if isinstance(clip, FirstValues) else 1
-        return _most_events(document, path, read, UNIT, steps)
+        return _most_events(document, path, read, UNIT)
     if read.mean is not None:
         return _most_events(document, path, read, Bounds(low, high).reach)
     largest = max(abs(low), abs(high))
@@ -95,9 +94,7 @@ def most_of(
     return max(1, int(most))
 
 
-def _most_events(
-    document: Document, path: Path_, read: GaugeForm, reach: int, steps: int = 1
-) -> int:
+def _most_events(document: Document, path: Path_, read: GaugeForm, reach: int) -> int:
     """The cap on a mean's events in one cell and step, in the grains that they are counted."""
     events = Fraction(EVENTS_PER_STEP) if read.max_per_step is None else read.max_per_step
     if events.denominator != 1 or not 1 <= events <= 4 * EVENTS_PER_STEP:
@@ -106,7 +103,7 @@ def _most_events(
             "Expected a whole number from 1 to 2^22, got another. Here it is the most "
             "events of one cell and step. Write 1000, say.",
         )
-    return max(1, min(steps * int(events), 4 * EVENTS_PER_STEP)) * reach
+    return max(1, min(int(events), 4 * EVENTS_PER_STEP)) * reach
 
 
 def _plain(value: Fraction) -> str:

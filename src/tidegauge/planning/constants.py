@@ -86,8 +86,6 @@ def _limit(gauge: PlannedGauge) -> str:
     """What the cap on one cell in one step is of."""
     if gauge.mechanism.neighbors.lasting:
         return "most different values in a cell"
-    if isinstance(gauge.clip, Threshold):
-        return "most events of a cell and step, what waited included"
     if gauge.kind == "mean" or gauge.clip is not None:
         return "most events of a cell and step"
     return "largest total of a cell and step"

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeGuard
 
 import numpy as np
 
@@ -44,7 +45,7 @@ _CHUNK = 256
 _NO_GAP = 2.0**-100
 
 
-def serves_rescaled(strategy: Strategy) -> bool:
+def serves_rescaled(strategy: Strategy) -> TypeGuard[Blt | Identity]:
     """Whether the noise of rescaled increments is known in closed form."""
     return isinstance(strategy, Blt | Identity)
 

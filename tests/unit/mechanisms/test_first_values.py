@@ -22,6 +22,7 @@ from tidegauge.privacy.costs import ThresholdCost
 from tidegauge.privacy.guarantee import ZCDP, ApproxDP, GaussianDP, PureDP
 from tidegauge.privacy.unit import Contributions, Event
 from tidegauge.strategies.decay import Running, Step
+from tidegauge.strategies.rescaled import EVENTS_ONCE
 from tidegauge.testing import seeded_meter
 
 HIGH, FIRST, STEPS, CELLS = 5000, 3, 8, 2
@@ -30,18 +31,18 @@ ASKED = FirstValues(FIRST, quantile=Fraction(1, 20))
 EVENT = Event()
 
 
-def plan_of(of="sum", relation="add_or_remove_one", unit="event"):
+def plan_of(of="sum", relation="add_or_remove_one", unit="event", cells=CELLS, most=1000, **asked):
     (cost,) = spends(GUARANTEE, [ASKED], [Fraction(1)])
     change = (-UNIT if of == "mean" else 0, UNIT)
     mean = of == "mean"
     request = request_of(
-        views={"step": Step(), "running": Running()}, unit=unit, cells=(1 + mean) * CELLS,
+        views={"step": Step(), "running": Running()}, unit=unit, cells=(1 + mean) * cells,
         guarantee=GUARANTEE, end=STEPS, max_change=change, max_cells=1 + mean, paired=mean,
-        neighboring_relation=relation, max_per_step=1000 * UNIT,
+        neighboring_relation=relation, max_per_step=most * UNIT, **asked,
     )  # fmt: skip
     (found,) = compare([replace(request, rescaled=True)], set_apart([cost]))
     threshold = threshold_of(ASKED, cost, found.plan.neighbors.unit)
-    return ClipPlan(of, Bounds(0, HIGH), ASKED.share, found.plan, None, CELLS, threshold)
+    return ClipPlan(of, Bounds(0, HIGH), ASKED.share, found.plan, None, cells, threshold)
 
 
 class Silent:
@@ -50,11 +51,15 @@ class Silent:
     clamped = 0
 
     def __init__(self, plan):
-        self.plan, self.seen, self.step = plan, [], 0
+        self.plan, self.seen, self.step, self.once = plan, [], 0, {}
         self.state = {"encoder": plan.strategy.init_encoder(plan.neighbors.cells)}
 
-    def measure(self, exact):
-        self.seen.append(np.array(exact))
+    def measure(self, exact, once=None):
+        exact = np.array(exact)
+        if once is not None:
+            self.once[self.step + 1] = once
+            exact[0] += once
+        self.seen.append(exact)
         rows = self.plan.strategy.encode(self.state["encoder"], exact, self.step)
         self.step += len(exact)
         return rows
@@ -126,6 +131,9 @@ class CountsTwice(FirstMeter):
     def _forget(self):
         pass
 
+    def _waited(self, clip, step):
+        return super()._waited(clip, FIRST)
+
     def measure(self, given):
         parts = [super(CountsTwice, self).measure(given.part(s, s + 1)) for s in range(STEPS)]
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
@@ -134,11 +142,11 @@ class CountsTwice(FirstMeter):
 class OnlyLaterOnes(FirstMeter):
     """Broken twin: what waited counts as it is."""
 
-    def _clipped(self, given, clip):
-        waited, cells = self._first["values"].copy(), self._first["cells"].copy()
-        exact = super()._clipped(given, clip)
-        np.add.at(exact[0], cells, np.maximum(waited - clip, 0) * UNIT // clip)
-        return exact
+    def _waited(self, clip, step):
+        once = super()._waited(clip, step)
+        over = np.maximum(self._first["values"] - clip, 0) * UNIT // clip
+        np.add.at(once, self._first["cells"], over)
+        return once
 
 
 @pytest.mark.parametrize("twin", [CountsTwice, OnlyLaterOnes])
@@ -271,6 +279,97 @@ def test_meters_cannot_be_copied_and_show_nothing(drawn_at):
     assert "4321" not in repr(meter) + repr(vars(meter)["_plan"])
     meter.close()
     assert len(meter.state["first"]["values"]) == 0
+
+
+# --- what waited -----------------------------------------------------------------------------
+
+
+class OneStepsMost(FirstMeter):
+    """Broken twin: what waited is clamped to what one step may have."""
+
+    def _waited(self, clip, step):
+        most, once = self._plan.main.max_per_step, super()._waited(clip, step)
+        return None if once is None else np.clip(once, -most, most)
+
+
+class OnlyIfAnyCame(FirstMeter):
+    """Broken twin: whether a step adds something once is decided by the data."""
+
+    def _waited(self, clip, step):
+        return super()._waited(clip, step) if len(self._first["values"]) else None
+
+
+def added_once(kind, events, fix, length=1):
+    """At which steps something is added once, in blocks of a length."""
+    fix(60)
+    meter = silent(plan_of("mean"), kind)
+    given = block(events)
+    for start in range(0, STEPS, length):
+        meter.measure(given.part(start, min(start + length, STEPS)))
+    return {step: len(once) for step, once in meter._main.once.items()}
+
+
+@pytest.mark.parametrize("length", [1, FIRST, FIRST + 1, STEPS])
+@pytest.mark.parametrize("events", [OTHERS, [], OTHERS[3:]])
+def test_one_step_adds_what_waited_even_if_nothing_did(events, length, drawn_at):
+    assert {FIRST + 1: 2 * CELLS} == added_once(FirstMeter, events, drawn_at, length)
+
+
+def test_a_step_that_adds_only_what_came_is_caught(drawn_at):
+    assert added_once(OnlyIfAnyCame, [], drawn_at) != added_once(OnlyIfAnyCame, OTHERS, drawn_at)
+
+
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_what_waited_is_counted_whole_though_a_step_holds_fewer_events(of, drawn_at):
+    drawn_at(60)
+    meter = silent(plan_of(of, most=20))
+    meter.measure(block([(step, 0, 45) for step in range(FIRST) for _ in range(700)]))
+    waited = meter._main.once[FIRST + 1]
+    if of == "sum":
+        assert [2100 * 45 * UNIT // 60, 0] == waited.tolist()
+    else:  # each event's own distance from 30, in units of 30
+        assert [2100 * UNIT // 2, 0, 2100 * UNIT, 0] == waited.tolist()
+    assert not len(meter.state["first"]["values"])
+
+
+def covered(kind, of, cells=400, events=800):
+    """The share of cells whose interval covers the truth right after much waited."""
+    plan = plan_of(of, cells=cells, most=200, level=0.9)
+    meter, reading = kind.__new__(kind), ClipReading(plan)
+    meter._start(plan, seeded_meter(7, plan.main))
+    every = np.arange(cells * events)
+    given = Values(np.full(len(every), 45), every % FIRST, every % cells, STEPS, cells)
+    rows, clips = meter.measure(given)
+    told = np.column_stack([np.zeros_like(clips), clips])
+    decoded = reading.follow(rows, np.zeros((STEPS, 0), np.int64), told, STEPS)[1][FIRST:]
+    steps = np.arange(FIRST + 1, STEPS + 1)
+    if of == "mean":
+        _, lower, upper, count, std = reading.means("running", steps, decoded)
+        assert kind is not FirstMeter or (np.abs(count - events) < 6 * std).all()
+        truth = 45.0
+    else:
+        half = reading.half_width("running", steps)[:, None]
+        lower, upper, truth = decoded - half, decoded + half, 45.0 * events
+    return ((lower <= truth) & (truth <= upper)).mean(axis=1)
+
+
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_intervals_cover_what_was_counted_after_much_waited_for_a_drawn_clip(of, drawn_at):
+    drawn_at(60)
+    assert (np.abs(covered(FirstMeter, of) - 0.9) < 4 * (0.09 / 400) ** 0.5).all()
+
+
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_clamping_what_waited_to_a_steps_most_is_caught(of, drawn_at):
+    drawn_at(60)
+    assert (covered(OneStepsMost, of) < 0.7).all()
+
+
+@pytest.mark.parametrize("most", [1, 600, 1 << 22])
+@pytest.mark.parametrize("of", ["sum", "mean"])
+def test_there_is_room_for_what_waits_for_a_drawn_clip(of, most):
+    main = plan_of(of, most=most).main
+    assert main.strategy.largest_once(main.max_per_step) >= EVENTS_ONCE * UNIT
 
 
 # --- what it costs ---------------------------------------------------------------------------

@@ -12,12 +12,15 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from unit.planning.test_privacy_text import planned, spends_of
 
 from tidegauge.engine.documents import ledger_data
+from tidegauge.mechanisms.clip_plan import UNIT
+from tidegauge.planning.constants import declared
 from tidegauge.planning.described import described
 from tidegauge.planning.promise import guarantee_of_all, odds
 from tidegauge.planning.spending import delta_of, epsilon_of, k_events
 from tidegauge.planning.statement import Further, privacy_data, privacy_text
 from tidegauge.planning.verified import plan_from_bytes
 from tidegauge.privacy.guarantee import ApproxDP
+from tidegauge.strategies.rescaled import EVENTS_ONCE
 
 TEXT = """\
 sources: [a.csv]
@@ -120,4 +123,15 @@ def test_the_plan_tells_both_and_how_many_values_are_needed(plan):
     assert "values in the first 7 steps" in spend["clip"]["says"]
     assert (0.3, 6300) == (spend["clip"]["share"], spend["clip"]["pays_below"])
     assert spend["clip"]["can_pay"]
-    assert spend["max_per_step"] == 1 << 22
+    assert spend["max_per_step"] == 1 << 20
+
+
+def test_a_cap_of_a_step_is_what_was_declared_and_what_waits_has_room_beside_it(plan):
+    capped = TEXT.replace("0.3}}}}", "0.3}}}, max_per_step: 600}")
+    found = planned(capped.replace("UNIT", UNITS[0]).replace("RELATION", RELATIONS[0]))
+    for gauge, most in ((plan.gauges[0], 1 << 20), (found.gauges[0], 600)):
+        mechanism = gauge.mechanism
+        assert mechanism.max_per_step == most * UNIT
+        room = mechanism.strategy.largest_once(mechanism.max_per_step)
+        assert room >= EVENTS_ONCE * mechanism.neighbors.largest
+    assert declared(found)["spend, most events of a cell and step"] == "600"

@@ -107,7 +107,12 @@ def _verify_clip(plan: Plan, gauge: PlannedGauge, clip: Clip | Threshold) -> Non
         bins = clip.mechanism
         once = isinstance(bins.strategy, Identity) and bins.max_per_step == EPOCH_EVENTS
         if not once or bins.views != (("step", Step()),) or bins.last_step is not None:
-            raise changed("counts of magnitudes of each epoch", "others")
+            raise InvalidParameter(
+                "Expected counts of magnitudes of each epoch, got others. An earlier version of "
+                "tidegauge counted them at every step, or the plan was changed after it was "
+                "written. Go on with the version that wrote it, or begin a new store, whose cost "
+                "comes on top."
+            )
     if gauge.mechanism.neighbors != clipped_neighbors(
         unit, relation, *bounds, len(gauge.cells), mean=mean
     ):

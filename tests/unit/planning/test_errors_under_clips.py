@@ -1,5 +1,7 @@
 """The least budget for an error under a clip that is found: releases under such a clip keep it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from configs import FLIGHTS
@@ -11,6 +13,7 @@ from tidegauge.planning.config import config_of
 from tidegauge.planning.described import described
 from tidegauge.planning.planner import plan_of
 from tidegauge.planning.target import budget_for, targets_of
+from tidegauge.planning.verified import plan_from_bytes
 
 HEAD = FLIGHTS.split("gauges:")[0]
 GAUGE = "{column: arr_delay, bounds: [LOW, 1440], round_to: 0.5, clip: auto}"
@@ -107,3 +110,13 @@ def test_an_error_that_no_drawn_clip_reaches_is_refused_for_that(tmp_path, asked
     config = config_of(path)
     with pytest.raises(InvalidParameter, match=r"can be reached.*smaller share, or clip: auto"):
         budget_for(config, targets_of(config, [f"running={asked},clip=500"]))
+
+
+def test_a_plan_that_counts_magnitudes_in_another_way_is_refused_for_that(read):
+    """So did an earlier version: its rows must not be read as counts of epochs."""
+    plan = plan_of(read("sum", "0"))
+    (gauge,) = plan.gauges
+    mechanism = replace(gauge.clip.mechanism, max_per_step=1 << 20)
+    other = replace(gauge, clip=replace(gauge.clip, mechanism=mechanism))
+    with pytest.raises(InvalidParameter, match=r"An earlier version .* begin a new store"):
+        plan_from_bytes(replace(plan, gauges=(other,)).canonical())

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegauge.errors import InvalidParameter, StoreBehind, StoreMismatch
-from tidegauge.planning.verified import plan_from_bytes
 
 if TYPE_CHECKING:
     from tidegauge.planning.plan import Plan
@@ -85,6 +84,8 @@ def plan_of_file(path: Path) -> Plan:
         InvalidParameter: It is none, its numbers contradict, or it is written in other words.
         BudgetExceeded: Its gauges exceed its guarantee.
     """
+    from tidegauge.planning.verified import plan_from_bytes
+
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -106,6 +107,7 @@ def plan_of_file(path: Path) -> Plan:
 def _stored(store: Path) -> Plan | None:
     """Return the plan that a store has accepted, if there is one that can be read."""
     from tidegauge.engine.status import status_of
+    from tidegauge.planning.verified import plan_from_bytes
 
     if not store.is_file():
         return None

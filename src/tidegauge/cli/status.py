@@ -11,7 +11,6 @@ from tidegauge.cli.command import command
 from tidegauge.cli.counts import meaning
 from tidegauge.cli.latest import moment
 from tidegauge.cli.terminal import Column, Terminal
-from tidegauge.planning.verified import plan_from_bytes
 
 if TYPE_CHECKING:
     from tidegauge.engine.status import Status
@@ -35,6 +34,7 @@ def status(terminal: Terminal, store: Path) -> None:
     from tidegauge.engine.status import status_of
     from tidegauge.planning.promise import odds
     from tidegauge.planning.settings import default_mark
+    from tidegauge.planning.verified import plan_from_bytes
 
     seen = status_of(store)
     plan = plan_from_bytes(seen.plan)

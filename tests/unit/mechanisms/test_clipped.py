@@ -580,7 +580,8 @@ def test_the_budget_is_shared_and_adds_up():
     text = plan.in_words()
     assert "10 %" in text
     assert "count as the clip" in text
-    assert "0.95 of the declared bound" in text
+    assert "pays" not in text, "a plan tells that, not a statement"
+    assert plan.pays_below() == pytest.approx(0.9**0.5)
 
 
 def of_the_values_alone(plan):

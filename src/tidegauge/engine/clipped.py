@@ -68,7 +68,7 @@ class ClippedReading:
 
 @final
 class ClippedSteps:
-    """Measures blocks of a gauge, each step under the clip that was published numbers' choice.
+    """Measures blocks of a gauge, each step under the clip that was chosen from published numbers.
 
     Args:
         gauge: What to measure.

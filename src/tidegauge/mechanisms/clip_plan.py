@@ -20,19 +20,22 @@ from tidegauge.mechanisms.request import EVENTS_PER_STEP, Request, cells_of, req
 from tidegauge.privacy.guarantee import PureDP
 from tidegauge.privacy.ledger import Ledger
 from tidegauge.privacy.statement import privacy_statement
-from tidegauge.privacy.unit import Neighbors
+from tidegauge.privacy.unit import NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.decay import Step
 from tidegauge.strategies.identity import Identity
 from tidegauge.strategies.rescaled import refuse_rescaled, serves_rescaled
 
-__all__ = ["EPOCH_EVENTS", "SHARE", "UNIT", "ClipPlan", "clip_plan", "magnitudes_request"]
+__all__ = [
+    "EPOCH_EVENTS", "LEAST_SHARE", "MOST_SHARE", "SHARE", "UNIT", "ClipPlan", "clip_plan",
+    "clipped_neighbors", "magnitude_neighbors", "magnitudes_request",
+]  # fmt: skip
 
 UNIT = 1 << 20
 """A value at the clip, in the integers that are measured, whatever the clip is."""
 EPOCH_EVENTS = 1 << 40
 """A count of magnitudes of a whole epoch is clamped to so many events."""
-SHARE = Fraction(1, 8)
-"""The part of the budget that learning the clip costs, unless another is declared."""
+SHARE, LEAST_SHARE, MOST_SHARE = Fraction(1, 8), Fraction(1, 100), Fraction(1, 2)
+"""The part of the budget that learning the clip costs, unless another between two is declared."""
 
 
 @final
@@ -225,19 +228,21 @@ def clip_plan(
         )
     why = "It is the part of the budget that learning the clip costs. Write 0.1."
     part = exact("share", share, above=0, below=1, why=why)
-    if not Fraction(1, 100) <= part <= Fraction(1, 2):
+    if not LEAST_SHARE <= part <= MOST_SHARE:
         raise InvalidParameter(f"Expected share in [0.01, 0.5], got {shown(share)}. {why}")
     if max_events_per_step is None:
         max_events_per_step = EVENTS_PER_STEP
     why = "Totals are clamped to those of so many events. Give the most that one step can have."
     events = integer("max_events_per_step", max_events_per_step, low=1, high=1 << 22, why=why)
     number = cells_of(cells)[0]
-    low = -UNIT if of == "mean" or bounds.low < 0 else 0
-    high = UNIT if of == "mean" or bounds.high > 0 else 0
+    mean = of == "mean"
     sums = request_of(
-        cells=2 * number if of == "mean" else number, max_cells=2 if of == "mean" else 1,
-        paired=of == "mean", max_change=(low, high), max_per_step=events * UNIT, **asked,
+        cells=2 * number if mean else number, max_cells=2 if mean else 1, paired=mean,
+        max_change=(-UNIT, UNIT), max_per_step=events * UNIT, **asked,
     )  # fmt: skip
+    unit, relation = sums.neighbors.unit, sums.neighbors.relation
+    moved = clipped_neighbors(unit, relation, bounds.low, bounds.high, number, mean=mean)
+    sums = replace(sums, neighbors=moved)
     if sums.end == 1:
         raise UnsupportedCombination(
             "Expected an end of two steps or more, got one step. A clip is chosen from what "
@@ -252,15 +257,14 @@ def clip_plan(
             "Expected a guarantee for Gaussian noise, got a pure one. The noise of a clip that "
             "moves is known for Gaussian noise only. Declare a delta, or a fixed clip."
         )
-    if sums.neighbors.unit.min_separation:
+    if unit.min_separation:
         raise UnsupportedCombination(
             "Expected events of one id that may coincide, got a min_separation. What comes before "
             "the first clip is counted together at one step. Declare no separation, or a fixed "
             "clip."
         )
-    count = 1 + octaves(max(bounds.high, 0)) + octaves(max(-bounds.low, 0))
-    unit, relation = sums.neighbors.unit, sums.neighbors.relation
-    magnitudes = magnitudes_request(sums, Neighbors(unit, relation, 0, 1, 1, count))
+    counted = magnitude_neighbors(unit, relation, bounds.low, bounds.high)
+    magnitudes = magnitudes_request(sums, counted)
     requests = (
         replace(sums, rescaled=True, budget_weight=1 - part),
         replace(magnitudes, budget_weight=part),
@@ -269,6 +273,24 @@ def clip_plan(
     assert serves_rescaled(main.strategy), "others were refused"
     assert isinstance(bins.strategy, Identity), "nothing else counts steps alone with less noise"
     return ClipPlan(of, bounds, part, main, bins, number)
+
+
+def clipped_neighbors(
+    unit: PrivacyUnit, relation: NeighboringRelation, low: int, high: int, cells: int, *, mean: bool
+) -> Neighbors:
+    """Return how far a unit moves values in units of their clip: at most one unit each way."""
+    below = -UNIT if mean or low < 0 else 0
+    above = UNIT if mean or high > 0 else 0
+    each = 2 if mean else 1
+    return Neighbors(unit, relation, below, above, each, each * cells, paired=mean)
+
+
+def magnitude_neighbors(
+    unit: PrivacyUnit, relation: NeighboringRelation, low: int, high: int
+) -> Neighbors:
+    """Return how far a unit moves the counts of magnitudes: an event has one magnitude."""
+    bins = 1 + octaves(max(high, 0)) + octaves(max(-low, 0))
+    return Neighbors(unit, relation, 0, 1, 1, bins)
 
 
 def magnitudes_request(values: Request, neighbors: Neighbors) -> Request:

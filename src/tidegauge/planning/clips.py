@@ -1,4 +1,4 @@
-"""A clip that is found: how far a unit moves what is measured, and what it stands beside."""
+"""A clip that is found: what it stands beside, and what has no meaning there."""
 
 from __future__ import annotations
 
@@ -6,36 +6,14 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from tidegauge.errors import TidegaugeError
-from tidegauge.mechanisms.clip_plan import UNIT
-from tidegauge.mechanisms.clipping import octaves
+from tidegauge.mechanisms.clip_plan import LEAST_SHARE, MOST_SHARE
 from tidegauge.mechanisms.mean import refuse_without_mean
 from tidegauge.planning import fields
 from tidegauge.planning.gauge_form import GaugeForm
 from tidegauge.planning.view_form import View
-from tidegauge.privacy.unit import NeighboringRelation, Neighbors, PrivacyUnit
 from tidegauge.strategies.rescaled import refuse_rescaled
 
-__all__ = ["clipped_neighbors", "magnitude_neighbors", "refuse_beside_clip"]
-
-_LEAST, _MOST = Fraction(1, 100), Fraction(1, 2)
-
-
-def clipped_neighbors(
-    unit: PrivacyUnit, relation: NeighboringRelation, low: int, high: int, cells: int, *, mean: bool
-) -> Neighbors:
-    """Return how far a unit moves values in units of their clip: at most one unit each way."""
-    below = -UNIT if mean or low < 0 else 0
-    above = UNIT if mean or high > 0 else 0
-    each = 2 if mean else 1
-    return Neighbors(unit, relation, below, above, each, each * cells, paired=mean)
-
-
-def magnitude_neighbors(
-    unit: PrivacyUnit, relation: NeighboringRelation, low: int, high: int
-) -> Neighbors:
-    """Return how far a unit moves the counts of magnitudes: an event has one magnitude."""
-    bins = 1 + octaves(max(high, 0)) + octaves(max(-low, 0))
-    return Neighbors(unit, relation, 0, 1, 1, bins)
+__all__ = ["refuse_beside_clip"]
 
 
 def refuse_beside_clip(
@@ -61,7 +39,7 @@ def refuse_beside_clip(
             "Expected bounds around 0 beside clip, got others. Clips are found from 0 on. Write 0 "
             "as the nearer bound, or leave out clip.",
         )
-    if not _LEAST <= share <= _MOST:
+    if not LEAST_SHARE <= share <= MOST_SHARE:
         refuse(
             kind,
             "Expected a share from 0.01 to 0.5, got another. It is the part of the gauge's budget "

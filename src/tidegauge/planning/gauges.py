@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from tidegauge.errors import TidegaugeError, UnsupportedCombination
+from tidegauge.mechanisms.clip_plan import LEAST_SHARE, MOST_SHARE
 from tidegauge.mechanisms.discovery import Discover, check_discoverable
 from tidegauge.mechanisms.first_values import FirstValues
 from tidegauge.mechanisms.selection import Select
@@ -199,7 +200,7 @@ class GaugeAgreement:
                 "Expected a delta beside clip, got a pure promise. The noise under a clip that "
                 "moves is known for Gaussian noise alone. Write delta: 1e-9, or leave out clip.",
             )
-        return min(max(share, Fraction(1, 100)), Fraction(1, 2))
+        return min(max(share, LEAST_SHARE), MOST_SHARE)
 
     def _ranked(self, crossed: int, cells: int, discover: Discover | None) -> Select | None:
         """How cells are chosen, by a method; None: all are measured."""

@@ -12,7 +12,11 @@ from fractions import Fraction
 
 from tidegauge.errors import UnsupportedCombination
 from tidegauge.mechanisms.apart import with_views_apart
-from tidegauge.mechanisms.clip_plan import magnitudes_request
+from tidegauge.mechanisms.clip_plan import (
+    clipped_neighbors,
+    magnitude_neighbors,
+    magnitudes_request,
+)
 from tidegauge.mechanisms.comparison import Comparison
 from tidegauge.mechanisms.design import compare
 from tidegauge.mechanisms.first_values import (
@@ -24,7 +28,6 @@ from tidegauge.mechanisms.first_values import (
 )
 from tidegauge.mechanisms.plan import GaugePlan
 from tidegauge.mechanisms.request import Request
-from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.declared import Config, GaugeConfig
 from tidegauge.planning.parts import (
     Clip,

@@ -10,14 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 from tidegauge.errors import InvalidParameter
-from tidegauge.mechanisms.clip_plan import EPOCH_EVENTS
+from tidegauge.mechanisms.clip_plan import EPOCH_EVENTS, clipped_neighbors, magnitude_neighbors
 from tidegauge.mechanisms.discovery import deltas
 from tidegauge.mechanisms.first_values import Threshold
 from tidegauge.mechanisms.plain_data import Reader
 from tidegauge.mechanisms.restoring import verify_gauge
 from tidegauge.mechanisms.stored import read_as
 from tidegauge.planning.canonical import parsed_json
-from tidegauge.planning.clips import clipped_neighbors, magnitude_neighbors
 from tidegauge.planning.drawn import thresholds_agree
 from tidegauge.planning.parts import Clip, counted_cells, distinct_of
 from tidegauge.planning.parts_data import (
